@@ -68,15 +68,20 @@ def without_tables() -> Iterator[None]:
 
 
 def export_small(
-    folder: pathlib.Path, max_seq_length: int, pieces: Sequence[str] = PIECES, tables: bool = False
+    folder: pathlib.Path,
+    max_seq_length: int,
+    pieces: Sequence[str] = PIECES,
+    tables: bool = False,
+    model: Any = None,
 ) -> pathlib.Path:
-    """Exports a model of table questions with random weights, the same every time.
+    """Exports a model with random weights, the same every time.
 
     Args:
         folder: where to write it, and beside it its vocabulary.
         max_seq_length: of its features.
         pieces: the vocabulary.
         tables: whether it has the signature `tables`.
+        model: one that is not built yet; of table questions by default.
 
     Returns:
         The folder.
@@ -90,7 +95,7 @@ def export_small(
     folder.parent.mkdir(parents=True, exist_ok=True)
     vocab_file = write_vocabulary(folder.parent / "vocab.txt", pieces)
     keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(dataclasses.replace(ENCODER, vocab_size=len(pieces)))
+    model = model or TableQuestionAnswering(dataclasses.replace(ENCODER, vocab_size=len(pieces)))
     model.build()
     with contextlib.nullcontext() if tables else without_tables():
         export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=max_seq_length), folder)

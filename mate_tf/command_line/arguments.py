@@ -31,13 +31,8 @@ def add(
 
     Each begins on a line of its own, "--names=VALUE  what it is for", and its other lines are
     indented. A value may be choices, "--dtype=float32|mixed_bfloat16"; without one it is a switch.
-
-    Args:
-        parser: an argparse parser or group, or what takes its place.
-        text: the options.
-        types: what reads the values, by the option's last name with underscores.
-        defaults: their defaults.
-        required: those that have to be given.
+    What reads the values (types), their defaults, and which have to be given (required), goes by an
+    option's last name with underscores.
     """
     described = re.split(r"\n(?=--)", inspect.cleandoc(text))
     for option in described:
@@ -247,7 +242,7 @@ def answers(
     from mate_tf.evaluation.predictions import answer_asked
 
     found = answer_asked(predictor, asked, history, pairs)
-    return iter(with_progress(found, name or None, "question", len(asked.pairs)))
+    return iter(with_progress(found, name, "question", len(asked.pairs)))
 
 
 def add_devices(parser: Any) -> None:
@@ -277,11 +272,6 @@ def make_strategy(options: argparse.Namespace) -> Any:
     """The strategy of the options of `add_devices`; make it before TensorFlow does anything."""
     from mate_tf.training import distribution
 
-    return distribution.make_strategy(
-        options.distribution_strategy,
-        num_gpus=options.num_gpus,
-        num_virtual_cpus=options.num_virtual_cpus,
-        tpu=options.tpu,
-        worker_hosts=options.worker_hosts,
-        task_index=options.task_index,
-    )
+    names = ("num_gpus", "num_virtual_cpus", "tpu", "worker_hosts", "task_index")
+    given = {name: getattr(options, name) for name in names}
+    return distribution.make_strategy(options.distribution_strategy, **given)

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import itertools
 import os
 import pathlib
 import re
@@ -126,10 +127,8 @@ class Library:
         bm25s = import_extra("bm25s", "search", f"to search {len(self.tables)} tables")
         index = bm25s.BM25()
         texts = [
-            " ".join(
-                [table.table_id, table.document_title, *table.header, *map(" ".join, table.rows)]
-            )
-            for table in self.tables
+            " ".join([it.table_id, it.document_title, *it.header, *map(" ".join, it.rows)])
+            for it in self.tables
         ]
         index.index(bm25s.tokenize(texts, show_progress=False), show_progress=False)
         return bm25s, index
@@ -137,11 +136,10 @@ class Library:
     def nearest(self, question: str) -> list[tuple[Table, float]]:
         """The tables most like a question by BM25 (Robertson and Zaragoza, 2009), best first.
 
-        Returns:
-            Tables, each with its likeness as a share of the best one's.
+        Each comes with its likeness as a share of the best one's.
 
         Raises:
-            ModuleNotFoundError: without the extra "search", where there are several tables.
+            ModuleNotFoundError: without the extra "search".
         """
         bm25s, index = self._index
         words = bm25s.tokenize(question, show_progress=False)
@@ -162,17 +160,14 @@ class Library:
             ValueError: if none of these tables takes the question.
         """
         nearest = self.nearest(question.text)
-        results = [
-            result
-            for _, _, result in predictor.answer_all((table, question) for table, _ in nearest)
-        ]
+        results = [*predictor.answer_all((table, question) for table, _ in nearest)]
         answers = [
             (result.answered, result.score * likeness, table, result)
-            for (table, likeness), result in zip(nearest, results, strict=True)
+            for (table, likeness), (_, _, result) in zip(nearest, results, strict=True)
             if not isinstance(result, ValueError)
         ]
         if not answers:
-            raise results[0]
+            raise results[0][2]
         return max(answers, key=lambda one: one[:2])[2:]
 
     def described(self, table: Table) -> str:
@@ -204,7 +199,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Answers the questions; EPILOG says what it returns."""
-    paths, questions = _paths_first([options.table, *options.questions])
+    paths, questions = _paths_first(options.table, options.questions)
     for question in questions:
         if not question.strip():
             raise ValueError("expected a question, got an empty one")
@@ -232,12 +227,10 @@ def run(options: argparse.Namespace) -> int:
         return _ask(predictor, library, lines, options, paper, is_typed)
 
 
-def _paths_first(given: Sequence[str]) -> tuple[list[str], list[str]]:
+def _paths_first(first: str, others: Sequence[str]) -> tuple[list[str], list[str]]:
     """Paths and questions: behind the first path, what is one or is named like a file's."""
-    number = 1
-    while number < len(given) and is_path(given[number]):
-        number += 1
-    return list(given[:number]), list(given[number:])
+    more = [*itertools.takewhile(is_path, others)]
+    return [first, *more], [*others[len(more) :]]
 
 
 def is_path(text: str) -> bool:
@@ -289,13 +282,10 @@ def completion(readline: Any, names: Sequence[str], number: int) -> str | None:
     typed = readline.get_line_buffer()[: readline.get_endidx()]
     last_word = len(typed) - readline.get_begidx()
     for start in (0, *(space.end() for space in re.finditer(" ", typed))):
-        begun = typed[start:]
-        ends = [
-            name[len(begun) - last_word :]
-            for name in names
-            if begun and name.casefold().startswith(begun.casefold())
-        ]
-        if ends:
+        begun = typed[start:].casefold()
+        fitting = [name for name in names if begun and name.casefold().startswith(begun)]
+        if fitting:
+            ends = [name[len(typed) - start - last_word :] for name in fitting]
             return ends[number] if number < len(ends) else None
     return None
 

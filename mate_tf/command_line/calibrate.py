@@ -72,10 +72,8 @@ def run(options: argparse.Namespace) -> None:
         raise ValueError(f"{error} (split {asked.split!r})") from None
     say(f"questions: {len(asked.pairs)}, answered {len(scores)}, right {sum(correct)}")
     say(f"temperature {calibration.temperature:.3f}, offset {calibration.offset:+.3f}")
-    after = [
-        float(calibration.apply(score, of_answer))
-        for score, of_answer in zip(scores, signs, strict=True)
-    ]
+    pairs = zip(scores, signs, strict=True)
+    after = [float(calibration.apply(score, of_answer)) for score, of_answer in pairs]
     for name, measure in (("calibration error", expected_calibration_error), ("AUROC", auroc)):
         before_and_after = measure(scores, correct), measure(after, correct)
         say("{}: {:.2%} before, {:.2%} after".format(name, *before_and_after))

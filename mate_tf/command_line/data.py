@@ -86,19 +86,9 @@ def add_shards(parser: Any, seed: int = 0) -> None:
     )
 
 
-def add_interactions(parser: Any) -> None:
-    """Adds whether interactions are written."""
-    arguments.add(
-        parser,
-        """
-        --write-interactions  write the questions with their tables also as interactions of TAPAS's
-            release, to the folder interactions
-        """,
-    )
-
-
-def add_features(parser: Any) -> None:
-    """Adds what is in a sequence."""
+def add_arguments(parser: Any) -> None:
+    """Adds what the command takes."""
+    add_folders(parser, [*TASKS, *LAYOUTS], "JSONL")
     arguments.add(
         parser,
         """
@@ -129,14 +119,14 @@ def add_features(parser: Any) -> None:
         """,
         types=dict(cell_trim_length=arguments.number(1)),
     )
-
-
-def add_arguments(parser: Any) -> None:
-    """Adds what the command takes."""
-    add_folders(parser, [*TASKS, *LAYOUTS], "JSONL")
-    add_features(parser)
     add_shards(parser)
-    add_interactions(parser)
+    arguments.add(
+        parser,
+        """
+        --write-interactions  write the questions with their tables also as interactions of TAPAS's
+            release, to the folder interactions
+        """,
+    )
     arguments.add(
         parser.add_argument_group("pre-training"),
         """
@@ -152,26 +142,23 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Makes the records, and says how many."""
-    from mate_tf.features.config import FeatureConfig
+    from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
     from mate_tf.records import creation
 
     if options.masked_words:
-        from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
-
         length = options.max_seq_length or 128
-        masked_lm = MaskedLmConfig(
-            max_seq_length=length, max_predictions=-(-20 * length // 128), require_text=False
-        )
+        most = -(-20 * length // 128)
+        masked_lm = MaskedLmConfig(max_seq_length=length, max_predictions=most, require_text=False)
         config = PretrainingConfig(masked_lm, (), options.dupe_factor, options.seed)
-        for line in creation.create_pretraining_records(creation_of(options), config):
-            say(line)
-        return
-    if options.task in LAYOUTS:
+        lines = creation.create_pretraining_records(creation_of(options), config)
+    elif options.task in LAYOUTS:
         raise ValueError(f"expected --masked-words with --task={options.task}")
-    names = {field.name for field in dataclasses.fields(FeatureConfig)} & vars(options).keys()
-    given = {name: getattr(options, name) for name in names}
-    features = FeatureConfig(**given | {"max_seq_length": options.max_seq_length or 512})
-    for line in creation.create_records(creation_of(options), features, options.tagger):
+    else:
+        names = {field.name for field in dataclasses.fields(FeatureConfig)} & vars(options).keys()
+        given = {name: getattr(options, name) for name in names}
+        features = FeatureConfig(**given | {"max_seq_length": options.max_seq_length or 512})
+        lines = creation.create_records(creation_of(options), features, options.tagger)
+    for line in lines:
         say(line)
 
 

@@ -193,19 +193,17 @@ class Paper:
         if not self.full:
             columns, most = self._fitting_columns(widths, of_numbers, [it.column for it in chosen])
         with_left_out = [*with_gaps(columns, table.num_columns)]
-        grid = self._grid()
+        padding = (0, _BETWEEN - 1, 0, 0)  # the box has a blank between columns
+        grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding)
+        if self.markdown:
+            grid = Grid(box=box.MARKDOWN)
         grid.add_column("row", justify="right", style=_FAINT, min_width=of_numbers)
         for column, gap in with_left_out:
             if gap:
                 grid.add_column(f"… {len(gap)} …", style=_FAINT, no_wrap=True)
             if column is not None:
-                kind = table.column(column).kind
-                grid.add_column(
-                    lines[0][column],
-                    justify="right" if kind == "number" else "left",
-                    no_wrap=True,
-                    max_width=most,
-                )
+                side: Any = "right" if table.column(column).kind == "number" else "left"
+                grid.add_column(lines[0][column], justify=side, no_wrap=True, max_width=most)
         for row, cells in zip(rows, lines[1:], strict=True):
             drawn = [Text(str(row + 1))]
             for column, gap in with_left_out:
@@ -257,12 +255,6 @@ class Paper:
             elif column not in first:
                 break
         return columns, most
-
-    def _grid(self) -> Grid:
-        if self.markdown:
-            return Grid(box=box.MARKDOWN)
-        padding = (0, _BETWEEN - 1, 0, 0)  # the box has a blank between columns
-        return Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding)
 
     def _draw(self, grid: Grid, rows: Sequence[tuple[int | None, range]], chosen: set[int]) -> None:
         """Prints a grid, with a line where rows are left out."""

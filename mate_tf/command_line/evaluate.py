@@ -65,14 +65,11 @@ def run(options: argparse.Namespace) -> None:
     scores = score(task, predictions, pairs, official)
     kinds = {}
     if options.by_kind or options.kinds:
+        golds = official.golds if official else {}
         right = {
-            question.question_id: is_correct(
-                task,
-                predictions[question.question_id],
-                question,
-                official.golds.get(question.question_id) if official else None,
-            )
+            id_: is_correct(task, predictions[id_], question, golds.get(id_))
             for _, question in pairs
+            for id_ in [question.question_id]
         }
         kinds = by_kind(right, pairs, read_kinds(options.kinds) if options.kinds else None)
     not_accepted = [(id_, answer.error) for id_, answer in predictions.items() if answer.error]

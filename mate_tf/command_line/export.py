@@ -85,10 +85,10 @@ def run(options: argparse.Namespace) -> None:
     from mate_tf.serving.loading import run_model
     from mate_tf.tasks import answering_task
 
-    if options.model_dir is not None:
-        stored = run_model(options.model_dir, max_seq_length=options.max_seq_length)
-    else:
+    if options.model_dir is None:
         stored = _published(options)
+    else:
+        stored = run_model(options.model_dir, max_seq_length=options.max_seq_length)
     export_stored(stored, options.output_dir)
     task = answering_task(stored.task_config).name
     say(f"exported {stored.name} ({task}) to {options.output_dir}")

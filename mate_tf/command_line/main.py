@@ -5,50 +5,26 @@ does not wait for TensorFlow.
 """
 
 import argparse
+import importlib
 import io
 import os
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 
 import mate_tf
-from mate_tf.command_line import (
-    ask,
-    calibrate,
-    data,
-    evaluate,
-    export,
-    page,
-    predict,
-    serve,
-    show,
-    train,
-)
 from mate_tf.command_line.arguments import with_dashes
-from mate_tf.command_line.terminal import (
-    sentence_for_user,
-    showing_logs,
-    silence_tensorflow,
-)
+from mate_tf.command_line.terminal import sentence_for_user, showing_logs, silence_tensorflow
 from mate_tf.dataclass_json import split_arguments
 
 FAILED = 1
 INTERRUPTED = 130
 NOBODY_READS = 141  # as shells report SIGPIPE
-COMMANDS: dict[str, ModuleType] = {
-    "ask": ask,
-    "show": show,
-    "page": page,
-    "serve": serve,
-    "data": data,
-    "train": train,
-    "export": export,
-    "calibrate": calibrate,
-    "predict": predict,
-    "evaluate": evaluate,
+COMMANDS = {
+    name: importlib.import_module(f"mate_tf.command_line.{name}")
+    for name in "ask show page serve data train export calibrate predict evaluate".split()
 }
 # These may end before anything slow is imported: a wrong path does not wait for TensorFlow.
-_AT_ONCE = (ask, show, page, serve)
+_AT_ONCE = [COMMANDS[name] for name in ("ask", "show", "page", "serve")]
 _DESCRIPTION = "Questions answered from whole tables."
 _EPILOG = """\
 `mate-tf COMMAND --help` says more, with examples. Names of options have dashes; underscores do too.
@@ -67,10 +43,7 @@ exit status of every command:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command.
-
-    Args:
-        argv: the arguments, without the program's name; those of the process by default.
+    """Runs the command with arguments, by default those of the process.
 
     Returns:
         The exit status: the subcommand's own; 1 if what the user gave cannot be used, after one
@@ -87,7 +60,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = _parse(sys.argv[1:] if argv is None else argv)
             if options.command in _AT_ONCE:
                 return options.command.run(options) or 0
-            with showing_logs(with_progress=options.command is train):
+            with showing_logs(with_progress=options.command is COMMANDS["train"]):
                 return options.command.run(options) or 0
         finally:
             sys.stdout.flush()

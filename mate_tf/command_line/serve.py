@@ -114,11 +114,7 @@ def run(options: argparse.Namespace) -> int:
 
     limits = Limits(**{field.name: getattr(options, field.name) for field in _LIMITS})
     metrics = serving.Metrics()
-    connections = Connections(
-        limits.max_connections,
-        limits.body_seconds,
-        lambda code: metrics.refused.labels(code).inc(),
-    )
+    connections = Connections(limits.max_connections, limits.body_seconds, metrics.refuse)
     model = serving.TableModel(model_name, limits, metrics)
     app = serving.make_app(model, limits, metrics, connections, log=say)
     server = serving.make_server(app, limits)
@@ -136,16 +132,12 @@ def run(options: argparse.Namespace) -> int:
 
 
 class _Loading(threading.Thread):
-    """Loads the model while the server already says that it lives.
-
-    Attributes:
-        error: why it failed.
-    """
+    """Loads the model while the server already says that it lives."""
 
     def __init__(self, options: argparse.Namespace, model: Any, server: Any, limits: Limits):
         super().__init__(name="loading", daemon=True)
         self._options, self._model, self._server, self._limits = options, model, server, limits
-        self.error: Exception | None = None
+        self.error: Exception | None = None  # why it failed
 
     def run(self) -> None:
         try:
@@ -158,6 +150,8 @@ class _Loading(threading.Thread):
             self._server.should_exit = True
 
     def _load(self) -> None:
+        from prometheus_client import REGISTRY
+
         options = self._options
         alternatives, min_score = options.num_alternatives, options.min_score
         options.num_alternatives, options.min_score = self._limits.max_alternatives, 0.0
@@ -166,7 +160,9 @@ class _Loading(threading.Thread):
         _warm_up(predictor)
         _return_memory()
         self._model.begin(predictor, alternatives, min_score)
-        say(f"ready: {options.max_tokens} tokens at most{_memory()}")
+        used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
+        memory = "" if used is None else f", {used / 1e9:.1f} GB of memory"
+        say(f"ready: {options.max_tokens} tokens at most{memory}")
 
 
 def _end(loading: _Loading, model: Any, app: Any) -> int:
@@ -240,10 +236,3 @@ def _return_memory() -> None:
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
     if trim is not None:
         trim(0)
-
-
-def _memory() -> str:
-    from prometheus_client import REGISTRY
-
-    used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
-    return "" if used is None else f", {used / 1e9:.1f} GB of memory"

@@ -149,11 +149,9 @@ def use_inputs_of_run(options: argparse.Namespace) -> None:
     from mate_tf.training.starting_points import run_folder
 
     folder = None if options.config is None else run_folder(options.config)
-    if folder is None:
-        if options.data_dir is None:
-            raise ValueError("expected --data-dir, the folder of records to train on, got none")
-        return
-    if options.data_dir is not None and options.init_checkpoint is not None:
+    if folder is None and options.data_dir is None:
+        raise ValueError("expected --data-dir, the folder of records to train on, got none")
+    if folder is None or None not in (options.data_dir, options.init_checkpoint):
         return
     inputs = load_inputs(folder)
     names = ["data_dir"]

@@ -56,12 +56,7 @@ def serving(
         try:
             app = build_app(predictor, model_name, with_tool)
             try:
-                guard = {
-                    "names": {host, *names},
-                    "folder": pathlib.Path(folder),
-                    "with_tool": with_tool,
-                }
-                yield _launch(app, host, port, guard)
+                yield _launch(app, host, port, {host, *names}, folder, with_tool)
             finally:
                 app.close(verbose=False)
         finally:
@@ -191,14 +186,13 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         found = page.show(path, text, said)
         is_workbook = path is not None and pathlib.Path(path).suffix.lower() in WORKBOOKS
         applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
-        fields = [
-            gr.update(value=value, visible=visible)
+        of_fields: list[dict[str, Any]] = [
+            {"value": value, "visible": visible}
             for value, visible in zip(said, applies, strict=True)
         ]
         if found.sheets:
-            fields[4] = gr.update(
-                value=said[4], visible=True, choices=[("automatic", ""), *found.sheets]
-            )
+            of_fields[4] |= {"visible": True, "choices": [("automatic", ""), *found.sheets]}
+        fields = [gr.update(**of_field) for of_field in of_fields]
         return [found.html, gr.update(visible=found.may_change), hidden, *fields]
 
     def show_pasted(path: str | None, text: str, asked: str | None) -> list[Any]:
@@ -215,12 +209,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
             yield [html, *(gr.skip() for _ in (*others, *kept))]
 
     def ask_given(
-        path: str | None,
-        text: str,
-        words: str,
-        follows: bool,
-        past: tuple[Asked, ...],
-        *said: Any,
+        path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *said: Any
     ) -> Iterator[list[Any]]:
         answers = page.ask(path, text, words, said, past[0] if follows and past else None)
         yield from answered(answers, past, None if path else text, hidden)
@@ -237,11 +226,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         answers = page.ask(path, text, old.question, said, rows=old.rows)
         yield from answered(answers, past, old.question, hidden)
 
-    quiet = {
-        "api_visibility": "private",
-        "trigger_mode": "always_last",
-        "show_progress": "hidden",
-    }
+    quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}
     seen = {**quiet, "show_progress": "minimal", "show_progress_on": ui.result}
     # A table is either pasted or a file: the later one takes the other's place. Gradio's
     # `input` does not notice what is pasted, `change` does.
@@ -298,47 +283,41 @@ def _reading_options(gr: Any) -> list[Any]:
     """The fields of `ReadOptions`, in their order, each to be said by whoever reads the table."""
     decide = ("automatic", "")
     named = [("comma ,", ","), ("semicolon ;", ";"), ("tab", "tab"), ("bar |", "|")]
+    encodings = ["utf-8", "cp1252", "latin-1", "utf-16", "shift_jis", "gb18030"]
     delimiter, encoding, header_rows, skip_rows, sheet, which, show_hidden = LABELS
     gr.HTML("<h2>How the table is read</h2>", js_on_load=None)
+
+    def choice(label: str, *choices: Any) -> Any:
+        of = [decide, *choices]
+        return gr.Dropdown(of, label=label, allow_custom_value=True, min_width=130, value="")
+
+    def number(label: str) -> Any:
+        return gr.Number(None, label=label, precision=0, minimum=0, min_width=110)
+
     with gr.Row():
-        choice = {"allow_custom_value": True, "min_width": 130, "value": ""}
-        fields = [
-            gr.Dropdown([decide, *named], label=delimiter, **choice),
-            gr.Dropdown(
-                [decide, "utf-8", "cp1252", "latin-1", "utf-16", "shift_jis", "gb18030"],
-                label=encoding,
-                **choice,
-            ),
-        ]
+        fields = [choice(delimiter, *named), choice(encoding, *encodings)]
     with gr.Row():
-        number = {"precision": 0, "minimum": 0, "min_width": 110}
-        fields += [
-            gr.Number(None, label=header_rows, **number),
-            gr.Number(None, label=skip_rows, **number),
-        ]
+        fields += [number(header_rows), number(skip_rows)]
     with gr.Row():
-        fields += [
-            gr.Dropdown([decide], label=sheet, **choice),
-            gr.Number(None, label=which, **number),
-        ]
+        fields += [choice(sheet), number(which)]
     return [*fields, gr.Checkbox(label=show_hidden, container=False)]
 
 
-def _launch(app: Any, host: str, port: int | None, guard: dict[str, Any]) -> str:
+def _launch(
+    app: Any, host: str, port: int | None, names: set[str], folder: str, with_tool: bool
+) -> str:
     """Serves the page in a thread until `app.close()`, and returns its address."""
     gr = import_gradio()
     from starlette.middleware import Middleware
 
-    fonts = {
-        "font": ["Inter", "system-ui", "sans-serif"],
-        "font_mono": ["ui-monospace", "Menlo", "Consolas", "monospace"],
-    }
+    guard = Middleware(Guard, names, pathlib.Path(folder), with_tool)
+    mono = ["ui-monospace", "Menlo", "Consolas", "monospace"]
+    theme = gr.themes.Base(font=["Inter", "system-ui", "sans-serif"], font_mono=mono)
     style, script = (
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
     )
-    said = io.StringIO()  # Gradio's lines about the tool
     try:
-        with contextlib.redirect_stdout(said):
+        with contextlib.redirect_stdout(io.StringIO()):  # Gradio's lines about the tool
             _, address, _ = app.launch(
                 server_name=host,
                 server_port=port,
@@ -348,16 +327,12 @@ def _launch(app: Any, host: str, port: int | None, guard: dict[str, Any]) -> str
                 ssr_mode=False,
                 run_history=False,
                 enable_monitoring=False,
-                mcp_server=guard["with_tool"],
+                mcp_server=with_tool,
                 footer_links=[],
                 max_file_size=MOST_BYTES,
                 state_session_capacity=_MOST_SESSIONS,
-                app_kwargs={
-                    "middleware": [Middleware(Guard, **guard)],
-                    "docs_url": None,
-                    "openapi_url": None,
-                },
-                theme=gr.themes.Base(**fonts),
+                app_kwargs={"middleware": [guard], "docs_url": None, "openapi_url": None},
+                theme=theme,
                 # As `css` it would be rewritten, its media queries wrongly.
                 head=f"<style>{style}</style><script type='module'>{script}</script>",
             )

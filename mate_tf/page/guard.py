@@ -1,5 +1,6 @@
 """What of HTTP reaches Gradio: what the page itself asks for, from its address, up to a size."""
 
+import fnmatch
 import ipaddress
 import logging
 import pathlib
@@ -27,20 +28,11 @@ _TOOL = f"{_API}mcp"
 class Guard:
     """An ASGI application around Gradio's.
 
-    Args:
-        app: what it lets through to.
-        names: of the page, beside this machine's own.
-        folder: where visitors' files are.
-        with_tool: whether the tool for assistants (MCP) is open too.
+    The page has names beside this machine's own, and a folder for visitors' files. The tool for
+    assistants (MCP) may be open too.
     """
 
-    def __init__(
-        self,
-        app: Any,
-        names: Collection[str],
-        folder: pathlib.Path,
-        with_tool: bool,
-    ):
+    def __init__(self, app: Any, names: Collection[str], folder: pathlib.Path, with_tool: bool):
         self._app = app
         own = ("localhost", socket.gethostname(), socket.getfqdn())
         self._names = {name.lower() for name in (*own, *names)}
@@ -84,7 +76,9 @@ class Guard:
             return 403, "expected a request of the page itself, got another Origin"
         method, path = scope["method"], scope["path"]
         is_tool = self._with_tool and path.rstrip("/") == _TOOL
-        if not is_tool and not _is_open(method, path):
+        patterns = _OPEN.get("GET" if method == "HEAD" else method, ())
+        is_open = ".." not in path and any(fnmatch.fnmatchcase(path, one) for one in patterns)
+        if not (is_tool or is_open):
             return 404, "there is no such page"
         if method != "POST":
             return 0, ""
@@ -111,12 +105,3 @@ class Guard:
 
     def _kept_bytes(self) -> int:
         return sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file())
-
-
-def _is_open(method: str, path: str) -> bool:
-    if ".." in path:
-        return False
-    return any(
-        path.startswith(one[:-1]) if one.endswith("*") else path == one
-        for one in _OPEN.get("GET" if method == "HEAD" else method, ())
-    )

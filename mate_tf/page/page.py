@@ -23,13 +23,8 @@ from mate_tf.tables.table import Question, Table
 NOT_SAID: tuple[Any, ...] = ("", "", None, None, "", None, False)
 # The names of the options in the panel, in their order.
 LABELS = (
-    "Delimiter",
-    "Encoding",
-    "Header rows",
-    "Rows to skip",
-    "Sheet",
-    "Table number",
-    "Hidden rows and columns too",
+    *("Delimiter", "Encoding", "Header rows", "Rows to skip"),
+    *("Sheet", "Table number", "Hidden rows and columns too"),
 )
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 MOST_ASKED = 20  # questions of a history
@@ -105,16 +100,10 @@ EXAMPLES = (
 
 
 class Asked(NamedTuple):
-    """A question of a history.
-
-    Attributes:
-        question: its text.
-        rows: the rows that it was about; None for all.
-        answer: what was answered.
-    """
+    """A question of a history."""
 
     question: str
-    rows: tuple[int, ...] | None
+    rows: tuple[int, ...] | None  # that it was about; None for all
     answer: Answer
 
     @property
@@ -130,17 +119,11 @@ class Asked(NamedTuple):
 
 
 class Shown(NamedTuple):
-    """A table on the page.
+    """A table on the page."""
 
-    Attributes:
-        html: the table, or why it is none.
-        may_change: whether the options of reading may change it.
-        sheets: of a workbook with several, their names.
-    """
-
-    html: str
-    may_change: bool
-    sheets: tuple[str, ...] = ()
+    html: str  # the table, or why it is none
+    may_change: bool  # whether the options of reading may change it
+    sheets: tuple[str, ...] = ()  # the names of a workbook's, if it has several
 
 
 class Page:
@@ -196,14 +179,8 @@ class Page:
         """Yields the answer as HTML with its table, and then again with where the model looked.
 
         Where there is no answer it yields once, why. Where it looked takes longer than the answer.
-
-        Args:
-            file: as of `table`.
-            pasted: as well.
-            question: the question.
-            said: as of `table`.
-            about: the question before a follow-up, which is asked about the rows of its answer.
-            rows: the rows that it is asked about; None for all.
+        `file`, `pasted` and `said` are as of `table`. A follow-up is asked about the rows of the
+        answer to the question before it, `about`; others about `rows`, None for all.
         """
         try:
             table = self.table(file, pasted, said)
@@ -213,7 +190,9 @@ class Page:
         rows = about.found if about is not None else rows
         if not rows or max(rows) >= table.num_rows:  # of a table that was read in another way
             rows, about = None, None
-        part = table if rows is None else _rows_of(table, rows)
+        part = table
+        if rows is not None:
+            part = dataclasses.replace(table, rows=tuple(table.rows[row] for row in rows))
         try:
             asked: Any = question
             if about is not None and rows is not None:
@@ -227,20 +206,21 @@ class Page:
             answer = _moved(answer, rows.__getitem__)
         one = Asked(question.strip(), rows, answer)
         yield _valid(result_html(table, answer, {}, {}, rows)), one
+        groups: dict[str, np.ndarray] = {}
+        of_question: dict[str, float] = {}
+        note = ""
         try:
             _, groups, of_question = self._predictor.attended_cells(part, asked)
         except ValueError as error:
             note = note_html(f"It is not shown where the model looked: {error}")
-            yield _valid(result_html(table, answer, {}, {}, rows) + note), one
-            return
         if rows is not None:
             groups = {name: _shares_of_whole(of, rows, table) for name, of in groups.items()}
-        yield _valid(result_html(table, answer, groups, of_question, rows)), one
+        yield _valid(result_html(table, answer, groups, of_question, rows) + note), one
 
     def warm_up(self) -> tuple[str, Asked | None]:
         """Asks the examples, so that no visitor waits for what comes but once; the first answer."""
-        asked = [[*self.ask(None, one.table, one.question)][-1] for one in EXAMPLES]
-        return asked[0]
+        first, *_ = [[*self.ask(None, one.table, one.question)][-1] for one in EXAMPLES]
+        return first
 
     def link(self, file: str | None, pasted: str, question: str, *said: Any) -> str:
         """The part of a link from its # on, which holds question and table; or why there is none.
@@ -280,11 +260,6 @@ class Page:
         except _MENDABLE as error:
             return json.dumps({"error": str(error)})
         return json.dumps({"sure": answer.sure, **answer.to_dict()})
-
-
-def _rows_of(table: Table, rows: Sequence[int]) -> Table:
-    """The table with these rows alone."""
-    return dataclasses.replace(table, rows=tuple(table.rows[row] for row in rows))
 
 
 def _moved(answer: Answer, row_of: Callable[[int], int]) -> Answer:

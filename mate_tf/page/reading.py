@@ -23,20 +23,15 @@ class Reader:
     """Reads tables, each in a process, at most two of them at a time.
 
     A process has neither this one's memory nor its lock of the interpreter, so that a question is
-    answered meanwhile. The last small tables are kept: what is shown is asked about next.
-
-    Args:
-        seconds: the longest that a table may take.
-        most_cells: the most that it may have.
+    answered meanwhile. A table has limits of time and size. The last small tables are kept: what is
+    shown is asked about next.
     """
 
     def __init__(self, seconds: float = SECONDS, most_cells: int = MOST_CELLS):
         self._seconds = seconds
         self._most_cells = most_cells
-        methods = multiprocessing.get_all_start_methods()
-        self._context: Any = multiprocessing.get_context(
-            "forkserver" if "forkserver" in methods else "spawn"
-        )
+        has_server = "forkserver" in multiprocessing.get_all_start_methods()
+        self._context: Any = multiprocessing.get_context("forkserver" if has_server else "spawn")
         if hasattr(self._context, "set_forkserver_preload"):
             # Otherwise each process imports them; what is not installed is passed over.
             modules = ("__main__", __name__, "openpyxl", "lxml.etree", "python_calamine")
@@ -72,9 +67,8 @@ class Reader:
 
     def _read(self, *given: Any) -> Table:
         ours, theirs = self._context.Pipe(duplex=False)
-        process = self._context.Process(
-            target=_send_table, args=(theirs, self._most_cells, *given), daemon=True
-        )
+        arguments = (theirs, self._most_cells, *given)
+        process = self._context.Process(target=_send_table, args=arguments, daemon=True)
         with ours:
             process.start()
             theirs.close()
@@ -118,11 +112,10 @@ def _send_table(
     result: Table | Exception
     try:
         result = read_content(content, name, options) if file is None else read_table(file, options)
-        if result.num_rows * result.num_columns > most_cells:
-            raise ValueError(
-                f"expected at most {most_cells:,} cells on the page, got "
-                f"{result.num_rows * result.num_columns:,}; choose fewer rows"
-            )
+        size = result.num_rows * result.num_columns
+        if size > most_cells:
+            message = f"expected at most {most_cells:,} cells on the page, got {size:,}"
+            raise ValueError(f"{message}; choose fewer rows")
     except ModuleNotFoundError as error:
         result = ModuleNotFoundError(str(error))
     except (OSError, ValueError) as error:

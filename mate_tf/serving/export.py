@@ -1,10 +1,13 @@
-"""A model as a SavedModel, and its signatures.
+"""A model as a SavedModel with its signatures, or as a folder that other machines load.
 
-There are up to three: on serialized examples, on token features, on raw tables. The last, `tables`,
-takes questions and tables as text and returns answers as text; its graph holds wordpieces and the
-reading of numbers and outputs. To load a folder that has it, the operations of tensorflow_text are
-needed, in Python `import tensorflow_text`. In `assets.extra` the folder carries the vocabulary, the
-configuration, a text about the signatures and perhaps a calibration.
+There are up to three signatures: on serialized examples, on token features, on raw tables. The
+last, `tables`, takes questions and tables as text and returns answers as text; its graph holds
+wordpieces and the reading of numbers and outputs. To load a folder that has it, the operations of
+tensorflow_text are needed, in Python `import tensorflow_text`. In `assets.extra` the folder carries
+the vocabulary, the configuration, a text about the signatures and perhaps a calibration.
+
+The folder for other machines (`share`) is that of a run reduced to its weights
+(mate_tf/weights/run.py), with a card: README.md, whose head the Hub reads.
 
 Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
@@ -17,6 +20,7 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
@@ -27,6 +31,7 @@ from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
 from mate_tf.serving.folder import (
     CONFIG_FILE,
     EXTRA,
@@ -37,9 +42,12 @@ from mate_tf.serving.folder import (
 )
 from mate_tf.serving.loading import StoredModel, check_longest
 from mate_tf.tasks import answering_task
-from mate_tf.weights.run import weights_by_path
+from mate_tf.weights.run import CALIBRATION, packed, weights_by_path, write_weights
 
 Outputs = dict[str, tf.Tensor]
+CARD = "README.md"
+# What a card may say of a model beside what is known of it: keys of the Hub's metadata.
+_SAID = ("base_model", "datasets", "language", "license", "metrics", "tags")
 
 _RAW_INPUT = dict(
     questions=tf.TensorSpec([None], tf.string, "questions"),
@@ -50,12 +58,8 @@ _RAW_INPUT = dict(
 )
 # Options of the features that need more than raw input, or have no code in the graph.
 _REFUSED = (
-    "drop_rows_to_fit",
-    "histogram_row",
-    "original_conversion",
-    "prune_columns",
-    "use_context_heading",
-    "use_document_title",
+    *("drop_rows_to_fit", "histogram_row", "original_conversion", "prune_columns"),
+    *("use_context_heading", "use_document_title"),
 )
 
 
@@ -119,13 +123,9 @@ def export_saved_model(
         tf.saved_model.save(module, str(unfinished), signatures=signatures)
     (unfinished / EXTRA).mkdir()
     shutil.copyfile(vocab_file, unfinished / VOCAB_FILE)
-    config = {
-        "kind": answering_task(model.task_config).name,
-        "encoder": model.encoder_config.to_dict(),
-        "task": dataclasses.asdict(model.task_config),
-        "features": dataclasses.asdict(feature_config),
-    }
-    (unfinished / CONFIG_FILE).write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+    config = _described(model.encoder_config, model.task_config)
+    config["features"] = dataclasses.asdict(feature_config)
+    (unfinished / CONFIG_FILE).write_bytes(_json(config))
     reason = why_no_tables(model.encoder_config, model.task_config, feature_config)
     description = describe_signatures(signatures, reason)
     (unfinished / SIGNATURES_FILE).write_text(description, encoding="utf-8")
@@ -143,12 +143,21 @@ def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
         write_calibration(directory, stored.calibration)
 
 
+def _described(encoder: EncoderConfig, task: TaskConfig) -> dict[str, Any]:
+    """What a folder says of its model."""
+    kind, options = answering_task(task).name, dataclasses.asdict(task)
+    return {"kind": kind, "encoder": encoder.to_dict(), "task": options}
+
+
+def _json(values: Any) -> bytes:
+    return f"{json.dumps(values, indent=2)}\n".encode()
+
+
 def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
     """Why a model has no signature `tables`; None where it has one."""
     if not isinstance(task, TableQAConfig | ClassificationConfig):
-        return (
-            f"a model of the kind {answering_task(task).name} reads its answers outside the graph"
-        )
+        kind = answering_task(task).name
+        return f"a model of the kind {kind} reads its answers outside the graph"
     if importlib.util.find_spec("tensorflow_text") is None:
         return "it was exported without tensorflow-text, which some systems do not have"
     if encoder.attention.is_grammar_guided:
@@ -239,16 +248,13 @@ def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None
     """A text for readers of the folder: what the signatures take and return."""
     lines = ["The signatures of this model; a dimension that is None may be of any size.", ""]
     for name, function in signatures.items():
-        inputs = function.structured_input_signature
-        specs = [*inputs[0], *inputs[1].values()]
-        lines += [name, *(f"  takes {_described(spec.name, spec)}" for spec in specs)]
-        outputs = function.structured_outputs.items()
-        lines += [*(f"  returns {_described(key, spec)}" for key, spec in outputs), ""]
-    if why_no_tables is None:
-        lines += [_OF_TABLES]
-    else:
-        lines += [f"There is no signature `tables` on raw tables: {why_no_tables}."]
-    return "\n".join(lines) + "\n"
+        given, named = function.structured_input_signature
+        parts = [("takes", spec.name, spec) for spec in (*given, *named.values())]
+        parts += [("returns", *output) for output in function.structured_outputs.items()]
+        lines += [name, *(f"  {how} {of}: {s.dtype.name} {list(s.shape)}" for how, of, s in parts)]
+        lines += [""]
+    no_tables = f"There is no signature `tables` on raw tables: {why_no_tables}."
+    return "\n".join([*lines, _OF_TABLES if why_no_tables is None else no_tables]) + "\n"
 
 
 _OF_TABLES = """\
@@ -272,10 +278,6 @@ What is loaded needs the operations of tensorflow_text: in Python `import tensor
 TensorFlow Serving has them."""
 
 
-def _described(name: str, spec) -> str:
-    return f"{name}: {spec.dtype.name} {list(spec.shape)}"
-
-
 def _finite(outputs: Outputs) -> Outputs:
     """The outputs; an error at run time where they are not finite."""
     return {
@@ -289,3 +291,86 @@ def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
     dense = tf.cast(values.to_tensor(), tf.int32)
     missing = tf.maximum(0, (length or 0) - tf.shape(dense)[1])
     return tf.pad(dense, [[0, 0], [0, missing]])
+
+
+def share(
+    stored: StoredModel, folder: str | pathlib.Path, name: str = "", **said: Any
+) -> pathlib.Path:
+    """Writes the folder of a model; `PretrainedPredictor.save_pretrained` says the rest."""
+    folder = pathlib.Path(folder)
+    model = stored.model()
+    values = {path: np.asarray(weight) for path, weight in weights_by_path(model).items()}
+    conversion = conversion_of(None, stored.feature_config, stored.vocab_file, None)
+    own_card = stored.vocab_file.with_name(CARD)
+    if not said and own_card.is_file():
+        card = own_card.read_text(encoding="utf-8")
+    else:
+        num_weights = sum(value.size for value in values.values())
+        card = card_of(stored, name or str(folder), num_weights, **said)
+    others = {
+        "config.json": _json(_described(stored.encoder_config, stored.task_config)),
+        CONVERSION_FILE: _json(dataclasses.asdict(conversion)),
+        "vocab.txt": stored.vocab_file.read_bytes(),
+        CARD: card.encode(),
+    }
+    if stored.calibration is not None:
+        others[CALIBRATION] = _json(dataclasses.asdict(stored.calibration))
+    write_weights(folder, packed(values, stored.step or 0, exactly=True), others)
+    return folder
+
+
+def card_of(stored: StoredModel, name: str, num_weights: int, **said: Any) -> str:
+    """The card of a model: what the Hub reads, and how it is used."""
+    if unknown := sorted(said.keys() - set(_SAID)):
+        raise ValueError(f"expected {', '.join(_SAID)} of a model's card, got {unknown[0]!r}")
+    encoder = stored.encoder_config
+    is_classifier = isinstance(stored.task_config, ClassificationConfig)
+    head = {
+        "language": "en",
+        "library_name": "mate_tf",
+        "pipeline_tag": "text-classification" if is_classifier else "table-question-answering",
+        **said,
+        "tags": list(dict.fromkeys(["tables", "mate", "tensorflow", *said.get("tags", ())])),
+    }
+    # What is JSON is YAML too.
+    lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
+    of_scores = "Its scores are not calibrated."
+    if stored.calibration is not None:
+        of_scores = (
+            "Its scores are calibrated: of the answers with a score of 0.8, eight of ten were "
+            f"right. Below {stored.calibration.threshold:.2f} an answer is called not sure."
+        )
+    does = "Tells which statements about tables are true."
+    return _CARD.format(
+        head="\n".join(lines),
+        name=name,
+        does=does if is_classifier else "Answers questions about tables.",
+        millions=num_weights / 1e6,
+        layers=encoder.num_layers,
+        width=encoder.hidden_size,
+        attention=encoder.attention.architecture,
+        longest=stored.feature_config.max_seq_length,
+        of_scores=of_scores,
+    )
+
+
+_CARD = """\
+---
+{head}
+---
+
+# {name}
+
+{does} It has {millions:.1f} million weights, {layers} layers of width {width}, and the attention
+`{attention}`. It reads questions with tables of up to {longest} tokens. {of_scores}
+
+    pip install 'mate_tf[hub]'
+
+```python
+from mate_tf import Table, from_pretrained
+
+model = from_pretrained("{name}")
+answer = model.answer(Table.from_csv("table.csv"), "which one is the largest?")
+print(answer.text, answer.score, answer.cells)
+```
+"""

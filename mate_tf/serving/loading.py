@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import importlib.util
 import pathlib
+import tempfile
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -33,6 +34,7 @@ from mate_tf.serving.folder import (
 )
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
+from mate_tf.weights.hub import check_hub_name, upload
 from mate_tf.weights.initial import (
     Shapes,
     check_sizes,
@@ -96,24 +98,13 @@ def from_pretrained(
         model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
         answers = model.answer(Table.from_csv("table.csv"), ["who won?", "when?"])
     """
-    options = dict(
-        revision=revision,
-        architecture=architecture,
-        dtype=dtype,
-        tagger=tagger,
-        min_score=min_score,
-        num_alternatives=num_alternatives,
-        calibrated=calibrated,
-        trust_graph=trust_graph,
-        any_length=any_length,
-        **feature_overrides,
-    )
+    given = {**locals(), **feature_overrides}  # all arguments, to load the same again
+    del given["feature_overrides"]
     stored = find_model(path, revision, architecture)
     known = {field.name for field in dataclasses.fields(stored.feature_config)}
     if unknown := sorted(feature_overrides.keys() - known):
-        raise ValueError(
-            f"expected feature options among {', '.join(sorted(known))}, got {unknown[0]!r}"
-        )
+        names = ", ".join(sorted(known))
+        raise ValueError(f"expected feature options among {names}, got {unknown[0]!r}")
     feature_config = dataclasses.replace(stored.feature_config, **feature_overrides)
     check_longest(stored.encoder_config, feature_config)
     wordpiece = Wordpiece(stored.vocab_file)
@@ -125,9 +116,8 @@ def from_pretrained(
     if is_graph and has_text and is_exported(pathlib.Path(path)):
         run = _exported_function(path)
     else:
-        run = inference_function(
-            model(dtype or "float32"), first_eagerly=not any_length, any_length=any_length
-        )
+        eager = {"first_eagerly": not any_length, "any_length": any_length}
+        run = inference_function(model(dtype or "float32"), **eager)
     return PretrainedPredictor(
         stored,
         run,
@@ -138,7 +128,7 @@ def from_pretrained(
         min_score=min_score,
         num_alternatives=num_alternatives,
         keras_model=lambda: model("float32"),
-        load_again=functools.partial(from_pretrained, path, **options),
+        load_again=functools.partial(from_pretrained, **given),
     )
 
 
@@ -163,9 +153,9 @@ class PretrainedPredictor(Predictor):
         Raises:
             ValueError: if the folder is that of a training run, or a card says no such thing.
         """
-        from mate_tf.serving.sharing import save
+        from mate_tf.serving.export import share
 
-        return save(self._stored, folder, **card)
+        return share(self._stored, folder, **card)
 
     def push_to_hub(
         self,
@@ -193,9 +183,12 @@ class PretrainedPredictor(Predictor):
             OSError: if the Hub refuses it, or there is no network.
             ValueError: if there can be no such name, or a card says no such thing.
         """
-        from mate_tf.serving.sharing import push
+        from mate_tf.serving.export import share
 
-        return push(self._stored, name, private, message, revision, **card)
+        check_hub_name(name)  # before the weights are read
+        with tempfile.TemporaryDirectory() as parent:
+            folder = share(self._stored, pathlib.Path(parent, "model"), name, **card)
+            return upload(folder, name, private, message, revision)
 
 
 def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
@@ -217,29 +210,17 @@ def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
 
 
 class StoredModel(NamedTuple):
-    """A model that is not built yet.
+    """A model that is not built yet."""
 
-    Attributes:
-        name: for sentences about it.
-        encoder_config: with the attention that was asked for.
-        task_config: the options of a task that answers.
-        feature_config: how features are made for it.
-        vocab_file: the vocabulary that it was trained with.
-        restore: gives a built model its weights.
-        shapes: of all its weights.
-        step: of a run, the step of its weights.
-        calibration: of its scores; None where it has none.
-    """
-
-    name: str
-    encoder_config: EncoderConfig
-    task_config: TaskConfig
-    feature_config: FeatureConfig
-    vocab_file: pathlib.Path
-    restore: Callable[[EncoderTask], object]
-    shapes: Callable[[], Shapes]
-    step: int | None = None
-    calibration: Calibration | None = None
+    name: str  # for sentences about it
+    encoder_config: EncoderConfig  # with the attention that was asked for
+    task_config: TaskConfig  # the options of a task that answers
+    feature_config: FeatureConfig  # how features are made for it
+    vocab_file: pathlib.Path  # the vocabulary that it was trained with
+    restore: Callable[[EncoderTask], object]  # gives a built model its weights
+    shapes: Callable[[], Shapes]  # of all its weights
+    step: int | None = None  # of a run, the step of its weights
+    calibration: Calibration | None = None  # of its scores
 
     def model(self, dtype: str = "float32") -> EncoderTask:
         """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16".
@@ -307,12 +288,9 @@ def run_model(
     architecture: str | None = None,
     max_seq_length: int | None = None,
 ) -> StoredModel:
-    """The model of a run, with the weights of its best evaluation.
+    """The model of a run's folder, with the weights of its best evaluation.
 
-    Args:
-        model_dir: the run's folder.
-        architecture: as of `from_pretrained`.
-        max_seq_length: the longest input, in tokens; None for `longest_input`.
+    The architecture is as of `from_pretrained`, max_seq_length as of `serving_features`.
 
     Raises:
         FileNotFoundError: if there is no run, or it has no weights yet.
@@ -338,9 +316,7 @@ def run_model(
         name=f"step {weights.step} of {model_dir}",
         encoder_config=encoder_config,
         task_config=task_config,
-        feature_config=serving_features(
-            trained_on, max_seq_length or longest_input(encoder_config)
-        ),
+        feature_config=serving_features(trained_on, encoder_config, max_seq_length),
         vocab_file=model_dir / "vocab.txt",
         restore=weights.restore,
         shapes=lambda: weights.shapes,
@@ -368,7 +344,7 @@ def published_model(
         revision: of a name on the Hub.
         architecture: as of `from_pretrained`; None for all to all, as TAPAS was trained.
         vocab_file: the vocabulary; None for vocab.txt beside the weights.
-        max_seq_length: the longest input, in tokens; None for `longest_input`.
+        max_seq_length: as of `serving_features`.
         **encoder_options: as `published_configs` takes them.
 
     Raises:
@@ -389,14 +365,12 @@ def published_model(
         )
     task_config = task_config or _of_any_table(described)
     answering_task(task_config)
+    original = FeatureConfig(original_conversion=True)
     return StoredModel(
         name=str(path),
         encoder_config=encoder_config,
         task_config=task_config,
-        feature_config=serving_features(
-            FeatureConfig(original_conversion=True),
-            max_seq_length or longest_input(encoder_config),
-        ),
+        feature_config=serving_features(original, encoder_config, max_seq_length),
         vocab_file=vocab_file,
         restore=functools.partial(restore_published, location=location),
         shapes=functools.partial(published_shapes, location),
@@ -418,27 +392,18 @@ def _attending(encoder: EncoderConfig, architecture: str | None) -> EncoderConfi
     return dataclasses.replace(encoder, attention=attention)
 
 
-def longest_input(encoder: EncoderConfig) -> int:
-    """The longest input, in tokens, that an encoder is exported for by default.
+def serving_features(
+    trained_on: FeatureConfig, encoder: EncoderConfig, max_seq_length: int | None = None
+) -> FeatureConfig:
+    """Features made as in training, without labels, and with rows dropped only on request.
 
-    It is as long as the encoder takes. Where that is without end, it is 16,384, or 2,048 with dense
-    attention, whose memory grows with the square.
+    The longest input, in tokens, is by default as long as the encoder takes. Where that is without
+    end, it is 16,384, or 2,048 with dense attention, whose memory grows with the square.
     """
-    if encoder.longest_sequence is not None:
-        return encoder.longest_sequence
-    return _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
-
-
-def serving_features(trained_on: FeatureConfig, max_seq_length: int) -> FeatureConfig:
-    """Features made as in training, without labels, for inputs of up to so many tokens.
-
-    Rows are dropped only on request.
-    """
+    endless = _LONGEST_LINEAR if encoder.attention.is_linear else _LONGEST_DENSE
+    longest = max_seq_length or encoder.longest_sequence or endless
     return dataclasses.replace(
-        trained_on,
-        max_seq_length=max_seq_length,
-        drop_rows_to_fit=False,
-        label_answer_spans=False,
+        trained_on, max_seq_length=longest, drop_rows_to_fit=False, label_answer_spans=False
     )
 
 

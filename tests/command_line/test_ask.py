@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import unittest.mock
 
 import pytest
 from hypothesis import given
@@ -19,7 +20,7 @@ from mate_tf.command_line.main import main
 from mate_tf.serving import folder, loading
 from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Table
-from tests.small import ROOT
+from tests.small import ROOT, cases
 
 CITIES = "city,people\na,709\nb,291\n"
 QUESTION = "how many people live in a?"
@@ -83,6 +84,11 @@ def ask(*arguments):
     return main(["ask", *map(str, arguments)])
 
 
+def records(capsys):
+    """The JSON objects that were printed."""
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
 def set_stdin(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
 
@@ -98,8 +104,7 @@ def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, predictor
 
 def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, predictor, cities):
     assert ask(cities, QUESTION, "--json", "--alternatives=2") == 0
-    (line,) = capsys.readouterr().out.splitlines()
-    record = json.loads(line)
+    (record,) = records(capsys)
     answer = predictor.answer(Table.from_csv(cities), QUESTION)
     assert record["question"] == QUESTION and record["answered"] is True
     assert (record["answer"], tuple(record["items"])) == (answer.text, answer.items)
@@ -107,9 +112,8 @@ def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, predictor, ci
         {"row": c.row, "column": c.column, "text": c.text, "score": pytest.approx(c.score)}
         for c in answer.cells
     ]
-    assert [other["answer"] for other in record["alternatives"]] == [
-        other.text for other in answer.alternatives
-    ]
+    others = [other.text for other in answer.alternatives]
+    assert [other["answer"] for other in record["alternatives"]] == others
     documented = (ROOT / "docs" / "tables.md").read_text(encoding="utf-8")
     keys = re.findall(r"^\| `([a-z_]+)` \|", documented, re.MULTILINE)
     assert list(record) == keys
@@ -142,8 +146,7 @@ def test_any_question_is_answered_or_refused(cities, question):
 
 def test_questions_are_answered_in_their_order_wherever_options_stand(capsys, predictors, cities):
     assert ask(cities, "of a", "--alternatives=1", "of b", "--json", "of 291") == 0
-    texts = [json.loads(line)["answer"] for line in capsys.readouterr().out.splitlines()]
-    assert texts == ["a", "b", "291"]
+    assert [record["answer"] for record in records(capsys)] == ["a", "b", "291"]
     assert ask(cities, "of a", "of b") == 0
     printed = capsys.readouterr().out
     lines = re.findall("^(?:question|answer): .*", printed, re.MULTILINE)
@@ -159,8 +162,7 @@ def test_questions_come_from_standard_input_past_blank_lines(
 ):
     set_stdin(monkeypatch, text)
     assert ask(cities, "--json") == 0
-    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    found = [(record["question"], record["answer"]) for record in records]
+    found = [(record["question"], record["answer"]) for record in records(capsys)]
     assert found == [("of a", "a"), ("of b", "b")]
 
 
@@ -168,14 +170,7 @@ def test_questions_come_from_standard_input_past_blank_lines(
 def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
     capsys, monkeypatch, predictors, cities, end
 ):
-    typed = iter(["of a", " of b ", end])
-
-    def type_in(prompt):
-        line = next(typed)
-        if line is EOFError:
-            raise EOFError
-        return line
-
+    type_in = unittest.mock.Mock(side_effect=["of a", " of b ", end])
     monkeypatch.setattr("builtins.input", type_in)
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(getattr(sys, stream), "isatty", lambda: True, raising=False)
@@ -209,9 +204,9 @@ def test_an_answer_below_the_score_is_none_in_the_history_and_the_status(
 ):
     questions = (cities, "of a", "of b", "--conversation", "--min-score=0.7")
     assert ask(*questions, "--json") == 3
-    records = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
-    assert [(record["answered"], record["answer"]) for record in records] == [(False, "")] * 2
-    assert records[0]["alternatives"][0]["answer"] == "a"
+    first, second = records(capsys)
+    assert [(one["answered"], one["answer"]) for one in (first, second)] == [(False, "")] * 2
+    assert first["alternatives"][0]["answer"] == "a"
     assert [question.previous_answers for _, question in predictors[0].asked] == [(), ()]
     assert ask(*questions) == 3
     assert "no answer; best guess: a\n" in capsys.readouterr().out
@@ -227,16 +222,14 @@ class FakeReadline:
         self.get_begidx = lambda: typed.rfind(" ") + 1
 
 
-@pytest.mark.parametrize(
-    ("typed", "ends"),
-    [
-        ("which lan", ["Landing site", "Landing year"]),
-        ("which landing s", ["site"]),
-        ("LANDING", ["Landing site", "Landing year"]),
-        ("the number of moonwalks and the lu", ["Lunar module pilot"]),
-        ("which ", []),
-        ("nothing", []),
-    ],
+@cases(
+    "typed, ends",
+    ("which lan", ["Landing site", "Landing year"]),
+    ("which landing s", ["site"]),
+    ("LANDING", ["Landing site", "Landing year"]),
+    ("the number of moonwalks and the lu", ["Lunar module pilot"]),
+    ("which ", []),
+    ("nothing", []),
 )
 def test_names_of_columns_are_completed_of_one_word_or_several(typed, ends):
     names = ["Landing site", "Landing year", "Lunar module pilot", ""]
@@ -259,9 +252,9 @@ def test_a_question_that_is_not_accepted_stops_no_other(capsys, predictors, citi
 def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors):
     book = pytest.importorskip("openpyxl").Workbook()
     book.active.append(["note"])
+    sheet = book.create_sheet("Cities")
     for row in (["city"], ["a"]):
-        book.create_sheet("Cities") if "Cities" not in book.sheetnames else None
-        book["Cities"].append(row)
+        sheet.append(row)
     book.save(tmp_path / "t.xlsx")
     page = "<table><tr><td>x<tr><td>y</table><table><tr><td>city<tr><td>a</table>"
     (tmp_path / "t.html").write_text(page)
@@ -269,8 +262,7 @@ def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors):
     assert ask(tmp_path / "t.xlsx", "of a", "--sheet=Cities", *options) == 0
     assert ask(tmp_path / "t.html", "of a", "--which=1") == 0
     first, second = predictors
-    tagger = first.loaded_with.pop("tagger")
-    assert tagger is not None
+    assert first.loaded_with.pop("tagger") is not None
     plain = {"folder": str(DEFAULT_MODEL), "revision": None, "architecture": None}
     options = {"min_score": 0.25, "num_alternatives": 2, "drop_rows_to_fit": True}
     assert first.loaded_with == plain | options
@@ -300,7 +292,7 @@ def test_no_question_on_standard_input_is_an_error(capsys, monkeypatch, predicto
 def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors):
     set_stdin(monkeypatch, CITIES)
     assert ask("-", "of 291", "--json") == 0
-    assert json.loads(capsys.readouterr().out)["cells"][0]["row"] == 1
+    assert records(capsys)[0]["cells"][0]["row"] == 1
 
 
 def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, predictors, cities):
@@ -315,18 +307,16 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, 
     assert len(predictors) == 3
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["none.csv", "of a"], "expected a file at 'none.csv', found none"),
-        (["https://x.org/cities.csv", "of a"], "expected a file, got the address"),
-        (["{cities}", " "], "expected a question, got an empty one"),
-        (["{cities}", "of a", ""], "expected a question, got an empty one"),
-        (["-"], "expected questions on the command line with a table from standard input"),
-        (["{cities}", "of a", "--which=1"], "expected which only for a page of HTML or JSON or M"),
-        (["{cities}", "of a", "--model=/none"], "expected a model at /none, found none: no exp"),
-        (["{cities}", "of a", "--model="], "expected the folder or name of a model, got an empty"),
-    ],
+@cases(
+    "arguments, message",
+    (["none.csv", "of a"], "expected a file at 'none.csv', found none"),
+    (["https://x.org/cities.csv", "of a"], "expected a file, got the address"),
+    (["{cities}", " "], "expected a question, got an empty one"),
+    (["{cities}", "of a", ""], "expected a question, got an empty one"),
+    (["-"], "expected questions on the command line with a table from standard input"),
+    (["{cities}", "of a", "--which=1"], "expected which only for a page of HTML or JSON or M"),
+    (["{cities}", "of a", "--model=/none"], "expected a model at /none, found none: no exp"),
+    (["{cities}", "of a", "--model="], "expected the folder or name of a model, got an empty"),
 )
 def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
     capsys, predictors, cities, arguments, message
@@ -339,34 +329,13 @@ def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
     assert (captured.out, predictors) == ("", [])
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "required: COMMAND"),
-        (["answer"], "invalid choice: 'answer'"),
-        (["ask"], "required: TABLE"),
-        (["ask", "t.csv", "of a", "--jsn"], "unrecognized arguments: --jsn"),
-        (["ask", "t.csv", "of a", "--min-score=2"], "expected a score from 0 to 1, got 2"),
-        (["ask", "t.csv", "of a", "--min-score=nan"], "expected a score from 0 to 1, got nan"),
-        (["ask", "t.csv", "of a", "--alternatives=-1"], "a number of at least 0, got -1"),
-        (["ask", "t.csv", "of a", "--which=first"], "expected a number of at least 0, got first"),
-    ],
-)
-def test_wrong_arguments_end_with_2(capsys, arguments, message):
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main(arguments)
-    assert message in capsys.readouterr().err
-
-
 def test_an_error_of_the_program_is_not_hidden(predictors, cities):
     with pytest.raises(KeyError, match="a bug"):
         ask(cities, "bug")
 
 
 def test_an_interrupt_ends_with_130(monkeypatch, predictors, cities):
-    def interrupt(*_):
-        raise KeyboardInterrupt
-
+    interrupt = unittest.mock.Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr(FakePredictor, "answer", interrupt)
     assert ask(cities, "of a") == 130
 

@@ -14,6 +14,7 @@ from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import Answer, SelectedCell, apply_min_score
 from mate_tf.command_line.drawing import MOST_LINES, Paper
 from mate_tf.tables.table import ABSENT, Table
+from tests.small import cases
 
 RIVERS = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
 CITIES = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(161)]])
@@ -64,18 +65,16 @@ def test_an_answer_with_its_source_its_number_and_others_in_the_words_of_the_pag
     ]
 
 
-@pytest.mark.parametrize(
-    ("given", "line"),
-    [
-        (answer(), "answer: 6,650 km"),
-        (dataclasses.replace(answer(), sure=False), "not sure; best guess: 6,650 km"),
-        (apply_min_score(answer(), 0.95), "no answer; best guess: 6,650 km"),
-        (Answer(answered=False), "no answer"),  # where nothing was seen
-        (
-            Answer(aggregation=ABSENT, answered=False, alternatives=(answer(),)),
-            "the table does not seem to say; best guess: 6,650 km",
-        ),
-    ],
+@cases(
+    "given, line",
+    (answer(), "answer: 6,650 km"),
+    (dataclasses.replace(answer(), sure=False), "not sure; best guess: 6,650 km"),
+    (apply_min_score(answer(), 0.95), "no answer; best guess: 6,650 km"),
+    (Answer(answered=False), "no answer"),  # where nothing was seen
+    (
+        Answer(aggregation=ABSENT, answered=False, alternatives=(answer(),)),
+        "the table does not seem to say; best guess: 6,650 km",
+    ),
 )
 def test_what_is_no_answer_is_not_called_one(given, line):
     lines = lines_of(RIVERS, given)

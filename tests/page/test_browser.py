@@ -22,7 +22,7 @@ from mate_tf.page.app import serving
 from mate_tf.page.page import EXAMPLES
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Fake
-from tests.small import ROOT
+from tests.small import ROOT, cases
 
 pytest.importorskip("gradio", reason="Gradio is not installed")
 # Gradio leaves the socket open with which it tried a port that is taken.
@@ -89,6 +89,14 @@ def paste(page, text: str) -> None:
     page.keyboard.insert_text(text)  # at once, as from the clipboard
 
 
+def tab_to(page, is_there: str) -> None:
+    """Presses Tab until an expression is true, at most 20 times."""
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate(is_there):
+            break
+
+
 def shown_cells(page) -> list[str]:
     return page.locator("#result td:visible").all_inner_texts()
 
@@ -106,25 +114,17 @@ def test_the_page_begins_with_an_answer_and_the_keyboard_alone_asks(page):
     assert page.title() == page.locator("h1").inner_text() == "Ask a table"
     named = page.locator("#title").inner_text()
     assert "Model: b>." in named and "hidden" not in named  # the last part of the path
-    for _ in range(20):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.closest('#question') !== null"):
-            break
+    tab_to(page, "document.activeElement.closest('#question') !== null")
     page.keyboard.press("Control+A")
     page.keyboard.type("who landed in 1972, perhaps?")
     page.keyboard.press("Enter")
     wait_for_answer(page, "Apollo 16, Apollo 17")
     said = "Not sure. Best guess: Apollo 16, Apollo 17"
     page.locator("#said[role=status]", has_text=said).wait_for(state="attached")
-    assert page.locator("#result .chosen:visible").all_inner_texts() == [
-        "Apollo 16 0.90",
-        "Apollo 17 0.90",
-    ]
+    chosen = page.locator("#result .chosen:visible").all_inner_texts()
+    assert chosen == ["Apollo 16 0.90", "Apollo 17 0.90"]
     page.wait_for_selector("#result .views")
-    for _ in range(12):
-        page.keyboard.press("Tab")
-        if page.evaluate("document.activeElement.name === 'view'"):
-            break
+    tab_to(page, "document.activeElement.name === 'view'")
     page.keyboard.press("ArrowRight")
     assert page.get_by_label("Row heads").is_checked()
     assert "Apollo 11 75 %" in shown_cells(page)
@@ -254,14 +254,7 @@ def test_an_error_is_one_sentence_on_the_page(page):
 def test_an_answer_stays_where_its_table_comes_late(page):
     """The page tells the server of what is pasted and of what is asked in two requests."""
     held = []
-
-    def hold_first(route):
-        if held:
-            route.continue_()
-        else:
-            held.append(route)
-
-    page.route("**/queue/join*", hold_first)
+    page.route("**/queue/join*", lambda route: route.continue_() if held else held.append(route))
     with page.expect_request("**/queue/join*"):
         page.get_by_label("or text, pasted").fill(CAPITALS)
     ask(page, "which city?")
@@ -328,30 +321,26 @@ def test_no_request_leaves_the_machine(page):
     hosts = {urlsplit(url).hostname for url in page.requested if not url.startswith("data:")}
     assert len(page.requested) > 5
     assert hosts == {"127.0.0.1"}
-    sources = page.evaluate(
-        "[...document.querySelectorAll('[src], link[href]')].map(element => element.src "
-        "|| element.href)"
-    )
+    elements = "[...document.querySelectorAll('[src], link[href]')]"
+    sources = page.evaluate(f"{elements}.map(element => element.src || element.href)")
     assert {urlsplit(url).hostname for url in sources if url} == {"127.0.0.1"}
 
 
-@pytest.mark.parametrize(
-    ("method", "path", "status"),
-    [
-        ("GET", "", 200),
-        ("GET", "monitoring", 404),
-        ("GET", "monitoring/summary", 404),
-        ("GET", "openapi.json", 404),
-        ("GET", f"{API}/openapi.json", 404),
-        ("GET", "docs", 404),
-        ("GET", f"{API}/info", 404),
-        ("GET", f"{API}/runs", 404),
-        ("GET", f"{API}/file=/etc/passwd", 404),
-        ("GET", "assets/..%2f..%2fsetup.py", 404),
-        ("POST", f"{API}/call/show_pasted", 404),
-        ("POST", f"{API}/run/predict", 404),
-        ("DELETE", "", 404),
-    ],
+@cases(
+    "method, path, status",
+    ("GET", "", 200),
+    ("GET", "monitoring", 404),
+    ("GET", "monitoring/summary", 404),
+    ("GET", "openapi.json", 404),
+    ("GET", f"{API}/openapi.json", 404),
+    ("GET", "docs", 404),
+    ("GET", f"{API}/info", 404),
+    ("GET", f"{API}/runs", 404),
+    ("GET", f"{API}/file=/etc/passwd", 404),
+    ("GET", "assets/..%2f..%2fsetup.py", 404),
+    ("POST", f"{API}/call/show_pasted", 404),
+    ("POST", f"{API}/run/predict", 404),
+    ("DELETE", "", 404),
 )
 def test_only_what_the_page_asks_for_is_answered(address, method, path, status):
     answer = httpx.request(method, f"{address}{path}", content=b"{}", timeout=None)
@@ -359,18 +348,16 @@ def test_only_what_the_page_asks_for_is_answered(address, method, path, status):
     assert "/srv/" not in answer.text and str(ROOT) not in answer.text
 
 
-@pytest.mark.parametrize(
-    ("headers", "status"),
-    [
-        ({"Host": "evil.example"}, 403),
-        ({"Host": "tables.example"}, 200),
-        ({"Host": "localhost:1"}, 200),
-        ({"Host": "192.168.1.5"}, 200),
-        ({"Host": "[::1]:80"}, 200),
-        ({"Origin": "http://evil.example"}, 403),
-        ({"Origin": "null"}, 403),
-        ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
-    ],
+@cases(
+    "headers, status",
+    ({"Host": "evil.example"}, 403),
+    ({"Host": "tables.example"}, 200),
+    ({"Host": "localhost:1"}, 200),
+    ({"Host": "192.168.1.5"}, 200),
+    ({"Host": "[::1]:80"}, 200),
+    ({"Origin": "http://evil.example"}, 403),
+    ({"Origin": "null"}, 403),
+    ({"Host": "localhost:1", "Origin": "http://localhost:1"}, 200),
 )
 def test_pages_of_other_sites_are_refused(address, headers, status):
     assert httpx.get(address, headers=headers, timeout=None).status_code == status

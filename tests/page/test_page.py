@@ -14,6 +14,7 @@ from mate_tf.page.reading import Reader
 from mate_tf.tables.files import ReadOptions, read_content
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Failing, Fake, Hidden
+from tests.small import cases
 
 HIDDEN = "It is not shown where the model looked: expected attention &lt;to be seen&gt;, got"
 
@@ -35,14 +36,12 @@ def test_an_answer_comes_before_where_the_model_looked(page):
     assert first[1].label == "which city is in france? → paris"
 
 
-@pytest.mark.parametrize(
-    ("pasted", "question", "sentence"),
-    [
-        ("", "which city?", "Expected a table, got none; choose a file or paste one."),
-        ("hello", "which city?", "Expected at least 1 row below the header, got 0"),
-        (CAPITALS, " ", "Expected a question, got an empty one."),
-        (CAPITALS, "why?", "Expected at most 9 tokens, got 10."),
-    ],
+@cases(
+    "pasted, question, sentence",
+    ("", "which city?", "Expected a table, got none; choose a file or paste one."),
+    ("hello", "which city?", "Expected at least 1 row below the header, got 0"),
+    (CAPITALS, " ", "Expected a question, got an empty one."),
+    (CAPITALS, "why?", "Expected at most 9 tokens, got 10."),
     ids=["no table", "no rows", "no question", "not taken"],
 )
 def test_what_cannot_be_asked_is_said(pasted, question, sentence):
@@ -113,12 +112,10 @@ def test_sheets_are_offered_by_name_and_errors_name_no_folder(page, tmp_path):
         assert 'role="alert"' in text and tmp_path.name not in text
 
 
-@pytest.mark.parametrize(
+@cases(
     "text",
-    [
-        "\r\n\tpeople\t\r\nOslo\t\t\r\n\t\t2\r\n",
-        '[null, "people", ""]\n["Oslo", "", ""]\n["", "", 2]\n',
-    ],
+    "\r\n\tpeople\t\r\nOslo\t\t\r\n\t\t2\r\n",
+    '[null, "people", ""]\n["Oslo", "", ""]\n["", "", 2]\n',
     ids=["spreadsheet", "lists"],
 )
 def test_what_is_pasted_is_a_table_as_in_a_file_and_comes_before_one(page, tmp_path, text):
@@ -166,12 +163,10 @@ def test_the_tool_answers_as_json_or_says_why_not(page):
     assert why_not == {"error": "expected a table, got none; choose a file or paste one"}
 
 
-@pytest.mark.parametrize(
-    ("limits", "message"),
-    [
-        ({"most_cells": 3}, "expected at most 3 cells on the page, got 4; choose fewer rows"),
-        ({"seconds": 0.0}, "read in 0 seconds, got one that takes longer"),
-    ],
+@cases(
+    "limits, message",
+    ({"most_cells": 3}, "expected at most 3 cells on the page, got 4; choose fewer rows"),
+    ({"seconds": 0.0}, "read in 0 seconds, got one that takes longer"),
     ids=["cells", "seconds"],
 )
 def test_a_table_that_takes_too_much_is_refused(limits, message):

@@ -9,27 +9,30 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
 from tests.small import ROOT
 
 NAME = "tiny"
 
 
 class Server(NamedTuple):
-    """A running server.
+    """A running server."""
 
-    Attributes:
-        url: where it listens.
-        process: its process.
-        folder: what it could write into: its working directory and that for temporary files.
-    """
-
-    url: str
+    url: str  # where it listens
     process: subprocess.Popen
-    folder: pathlib.Path
+    folder: pathlib.Path  # its working directory and that for temporary files are in it
 
     @property
     def predict(self) -> str:
         return f"{self.url}/v1/models/{NAME}:predict"
+
+    def metrics(self) -> dict[tuple[str, ...], float]:
+        """What it tells Prometheus, by name and labels."""
+        families = text_string_to_metric_families(httpx.get(f"{self.url}/metrics").text)
+        samples = (sample for family in families for sample in family.samples)
+        return {(sample.name, *sample.labels.values()): sample.value for sample in samples}
 
 
 @contextlib.contextmanager

@@ -20,7 +20,7 @@ from mate_tf.serving.folder import WARM_UP_FILE
 from mate_tf.serving.loading import from_pretrained, serving_features
 from mate_tf.serving.raw_text.features import raw_input
 from mate_tf.tables.table import Question, Table
-from tests.small import without_tables, write_vocabulary
+from tests.small import ENCODER, cases, export_small, without_tables, write_vocabulary
 
 WORDS = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] city country rome paris".split()
 CAPITALS = Table.from_rows(
@@ -32,36 +32,27 @@ LONG = Table.from_rows(
 
 
 def small_model(position="per_cell", max_position_embeddings=512, **attention):
-    """A built model with random weights, so large that its answers differ."""
+    """A model with random weights, so large that its answers differ; it is not built yet."""
     tf.keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(
-        EncoderConfig(
-            vocab_size=len(WORDS),
-            hidden_size=16,
-            num_layers=2,
-            num_heads=2,
-            intermediate_size=32,
-            initializer_range=0.5,
-            position=position,
-            max_position_embeddings=max_position_embeddings,
-            attention=AttentionConfig(**attention),
-        )
+    config = dataclasses.replace(
+        ENCODER,
+        vocab_size=len(WORDS),
+        num_layers=2,
+        intermediate_size=32,
+        position=position,
+        max_position_embeddings=max_position_embeddings,
+        attention=AttentionConfig(**attention),
     )
-    model.build()
-    return model
+    return TableQuestionAnswering(config)
 
 
 @pytest.fixture(scope="module")
 def exported(tmp_path_factory):
     """A model with random weights, its vocabulary and its exported folder."""
     directory = tmp_path_factory.mktemp("exported")
-    vocab_file = write_vocabulary(directory / "vocab.txt", WORDS)
     model = small_model(bucket_size=8, global_size=16)
-    with without_tables():
-        export_saved_model(
-            model, vocab_file, FeatureConfig(max_seq_length=1024), directory / "model"
-        )
-    return model, vocab_file, directory / "model"
+    folder = export_small(directory / "model", 1024, WORDS, model=model)
+    return model, directory / "vocab.txt", folder
 
 
 @pytest.fixture(scope="module")
@@ -70,30 +61,39 @@ def predictor(exported):
 
 
 def assert_alike(actual, expected):
-    assert actual.items == expected.items
-    assert [(c.row, c.column) for c in actual.cells] == [(c.row, c.column) for c in expected.cells]
+    assert (actual.items, actual.coordinates) == (expected.items, expected.coordinates)
     assert actual.score == pytest.approx(expected.score, abs=1e-5)
 
 
-def batch_of(features, length):
-    """One example's features as a padded batch."""
-    padded = (np.pad(features[n], (0, length - len(features[n]))) for n in TAPAS_FEATURES)
-    return TokenFeatures(*(tf.constant(values[None], tf.int32) for values in padded))
+def builder_of(vocab_file, longest=None):
+    return FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=longest))
+
+
+def assert_examples_alike(model, vocab_file, signature, tables, length=None):
+    """Serialized examples about tables get what the model says of their features."""
+    builder = builder_of(vocab_file)
+    examples = [builder.build(table, Question("which city")).features for table in tables]
+    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
+    for features, actual in zip(examples, outputs["token_probabilities"].numpy(), strict=True):
+        missing = (length or len(features["input_ids"])) - len(features["input_ids"])
+        padded = (np.pad(features[name], (0, missing)) for name in TAPAS_FEATURES)
+        batch = TokenFeatures(*(tf.constant(values[None], tf.int32) for values in padded))
+        expected = model(batch)["token_probabilities"][0]
+        np.testing.assert_allclose(actual[: len(expected)], expected, atol=1e-5)
+        assert not actual[len(expected) :].any()
 
 
 def test_exported_model_answers_like_the_model_with_its_alternatives(exported, predictor):
     model, vocab_file, _ = exported
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=1024))
-    ours = Predictor(model, builder, num_alternatives=4)
+    ours = Predictor(model, builder_of(vocab_file, 1024), num_alternatives=4)
     for table in (LONG, CAPITALS):
         expected, actual = (p.answer(table, "which city") for p in (ours, predictor))
         assert_alike(actual, expected)
     assert len(actual.alternatives) == 4
     columns = {cell.column for answer in actual.alternatives for cell in answer.cells}
     assert columns == {0, 1}  # also of the column that was not chosen
-    for one, other in zip(expected.alternatives, actual.alternatives, strict=True):
-        assert one.items == other.items
-        assert one.score == pytest.approx(other.score, abs=1e-5)
+    for one, other in zip(actual.alternatives, expected.alternatives, strict=True):
+        assert_alike(one, other)
 
 
 def test_tensorflow_serving_has_a_question_to_begin_with(exported):
@@ -106,15 +106,8 @@ def test_tensorflow_serving_has_a_question_to_begin_with(exported):
 
 def test_serving_default_takes_serialized_examples_of_different_lengths(exported):
     model, vocab_file, directory = exported
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
-    examples = [builder.build(table, Question("which city")).features for table in (CAPITALS, LONG)]
     signature = tf.saved_model.load(str(directory)).signatures["serving_default"]
-    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
-    for index, features in enumerate(examples):
-        expected = model(batch_of(features, len(features["input_ids"])))["token_probabilities"][0]
-        actual = outputs["token_probabilities"][index]
-        np.testing.assert_allclose(actual[: len(expected)], expected, atol=1e-5)
-        assert not actual[len(expected) :].numpy().any()
+    assert_examples_alike(model, vocab_file, signature, [CAPITALS, LONG])
 
 
 def test_a_question_beyond_the_limit_is_an_error_and_stops_no_other(predictor):
@@ -187,18 +180,17 @@ LINFORMER = dict(architecture="linformer", sequence_length=150, projected_length
 
 
 @pytest.fixture(scope="module")
-def linformer(tmp_path_factory, exported):
+def linformer(tmp_path_factory):
     """A Linformer with random weights, its vocabulary, its exported folder and what answers."""
-    _, vocab_file, _ = exported
-    model, directory = small_model(**LINFORMER), tmp_path_factory.mktemp("linformer") / "model"
-    export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=150), directory)
-    return model, vocab_file, directory, from_pretrained(directory)
+    model, directory = small_model(**LINFORMER), tmp_path_factory.mktemp("linformer")
+    folder = export_small(directory / "model", 150, WORDS, tables=True, model=model)
+    return model, directory / "vocab.txt", folder, from_pretrained(folder)
 
 
 @pytest.mark.medium
 def test_a_linformer_is_exported_and_answers_like_itself(linformer):
     model, vocab_file, directory, loaded = linformer
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=150))
+    builder = builder_of(vocab_file, 150)
     ours = Predictor(lambda features: model(features), builder, fixed_length=150)
     tables = [CAPITALS, rows_of_rome(20), rows_of_rome(140)]
     for table in tables:
@@ -206,17 +198,11 @@ def test_a_linformer_is_exported_and_answers_like_itself(linformer):
     assert seen_lengths(loaded, tables) == [150] * 3
 
     # In serialized examples and raw tables.
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
     signatures = tf.saved_model.load(str(directory)).signatures
-    examples = [builder.build(table, Question("which city")).features for table in tables]
     signature = signatures["serving_default"]
-    outputs = signature(examples=tf.constant([serialize_example(e) for e in examples]))
-    for index, features in enumerate(examples):
-        expected = model(batch_of(features, 150))["token_probabilities"][0]
-        np.testing.assert_allclose(outputs["token_probabilities"][index], expected, atol=1e-5)
-    longer = builder.build(rows_of_rome(160), Question("which city")).features
+    assert_examples_alike(model, vocab_file, signature, tables, 150)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected sequences of 150 tokens"):
-        signature(examples=tf.constant([serialize_example(longer)]))
+        assert_examples_alike(model, vocab_file, signature, [rows_of_rome(160)])
     raw = raw_input(["which city"] * 3, tables)
     found = signatures["tables"](**{n: tf.constant(v.tolist()) for n, v in raw.items()})["answers"]
     expected_texts = [loaded.answer(table, "which city").text for table in tables]
@@ -233,18 +219,15 @@ def test_a_table_beyond_a_linformers_length_is_refused_with_both_lengths(linform
     assert answer.rows_dropped == 15
     with pytest.raises(ValueError, match="at most 150, the sequence_length of this model, got 200"):
         from_pretrained(directory, max_seq_length=200)
-    builder = FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=200))
     with pytest.raises(ValueError, match="at most 150, the one length of the model, got 200"):
-        Predictor(model, builder, fixed_length=150)
+        Predictor(model, builder_of(vocab_file, 200), fixed_length=150)
 
 
-@pytest.mark.parametrize(
-    ("options", "longest", "message"),
-    [
-        (LINFORMER, 151, "at most 150, the sequence_length of this model, got 151"),
-        (LINFORMER, None, "at most 150, the sequence_length of this model, got None"),
-        (ABSOLUTE, 201, "at most 200, the position embeddings of this model, got 201"),
-    ],
+@cases(
+    "options, longest, message",
+    (LINFORMER, 151, "at most 150, the sequence_length of this model, got 151"),
+    (LINFORMER, None, "at most 150, the sequence_length of this model, got None"),
+    (ABSOLUTE, 201, "at most 200, the position embeddings of this model, got 201"),
 )
 def test_a_model_is_not_exported_for_longer_input_than_it_takes(
     tmp_path, exported, options, longest, message
@@ -260,12 +243,9 @@ def test_a_model_is_not_exported_for_longer_input_than_it_takes(
 
 
 @pytest.mark.medium
-def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path, exported):
-    _, vocab_file, _ = exported
+def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path):
     model = small_model(**ABSOLUTE, bucket_size=8, global_size=16)
-    with without_tables():
-        export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=200), tmp_path / "model")
-    predictor = from_pretrained(tmp_path / "model")
+    predictor = from_pretrained(export_small(tmp_path / "model", 200, WORDS, model=model))
     assert seen_lengths(predictor, [CAPITALS, rows_of_rome(195)]) == [128, 200]
     with pytest.raises(ValueError, match="at most 200 tokens, got 201"):
         predictor.answer(rows_of_rome(196), "which city")
@@ -294,17 +274,15 @@ def test_a_model_with_a_histogram_row_is_asked_with_it_and_never_chooses_it(expo
         assert all(cell.score == pytest.approx(0.1) for cell in answer.cells)
 
 
-@pytest.mark.parametrize(
-    ("option", "value"),
-    [
-        *(("cell_trim_length", 3), ("max_column_id", 64), ("max_row_id", 100)),
-        *((name, True) for name in ("strip_column_names", "use_document_title", "trim_cells")),
-        *((name, True) for name in ("use_context_heading", "histogram_row", "prune_columns")),
-        ("original_conversion", True),
-    ],
+@cases(
+    "option, value",
+    *(("cell_trim_length", 3), ("max_column_id", 64), ("max_row_id", 100)),
+    *((name, True) for name in ("strip_column_names", "use_document_title", "trim_cells")),
+    *((name, True) for name in ("use_context_heading", "histogram_row", "prune_columns")),
+    ("original_conversion", True),
 )
 def test_a_model_s_sequences_are_made_as_in_its_training(option, value):
     trained_on = FeatureConfig(**{"max_seq_length": 24, option: value})
-    expected = dataclasses.replace(trained_on, max_seq_length=2048)
     for more in ({}, {"drop_rows_to_fit": True, "label_answer_spans": True}):
-        assert serving_features(dataclasses.replace(trained_on, **more), 2048) == expected
+        found = serving_features(dataclasses.replace(trained_on, **more), EncoderConfig(), 2048)
+        assert found == dataclasses.replace(trained_on, max_seq_length=2048)

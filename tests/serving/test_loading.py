@@ -1,29 +1,42 @@
-"""from_pretrained: one model, wherever it is stored, and what its answers attended to."""
+"""from_pretrained: one model, wherever it is stored, what its folder says, and its answers."""
 
 import json
 import shutil
 
 import keras
+import numpy as np
 import pytest
+import tensorflow as tf
 
 import mate_tf
-from mate_tf.answers.predictor import Predictor
+from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.decoding import Asked
+from mate_tf.answers.predictor import Decoder, Predictor
 from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.folder import CONFIG_FILE, SAVED_MODEL, VOCAB_FILE
+from mate_tf.serving.folder import (
+    CONFIG_FILE,
+    SAVED_MODEL,
+    VOCAB_FILE,
+    read_calibration,
+    write_calibration,
+)
 from mate_tf.serving.loading import find_model, run_model
 from mate_tf.tables.table import Question, Table
+from mate_tf.tasks import ANSWERING, TASKS, task_of
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
     SpanReadingTrainingConfig,
 )
 from mate_tf.training.run import save_config
-from tests.small import ENCODER, without_tables, write_run
+from tests.small import ENCODER, cases, export_small, without_tables, write_run
 
 pytestmark = pytest.mark.medium
 
@@ -43,6 +56,18 @@ def exported(run, tmp_path_factory):
     with without_tables():
         export_stored(run_model(run, max_seq_length=512), folder)
     return folder
+
+
+@pytest.fixture
+def copy(exported, tmp_path):
+    """A copy of the exported model, to be changed."""
+    return shutil.copytree(exported, tmp_path / "model")
+
+
+def change_config(folder, change) -> None:
+    config = json.loads((folder / CONFIG_FILE).read_text())
+    change(config)
+    (folder / CONFIG_FILE).write_text(json.dumps(config))
 
 
 def texts(answers) -> list[str]:
@@ -133,9 +158,8 @@ def test_the_attention_can_be_another(run, exported):
 
 
 def test_what_is_no_model_that_answers_is_refused(run, exported, tmp_path):
-    with pytest.raises(
-        FileNotFoundError, match=r"weights at .*nowhere, found none: .*, nor an exported model"
-    ):
+    message = r"weights at .*nowhere, found none: .*, nor an exported model"
+    with pytest.raises(FileNotFoundError, match=message):
         mate_tf.from_pretrained(tmp_path / "nowhere")
     with pytest.raises(ValueError, match="expected no revision for weights on this machine"):
         mate_tf.from_pretrained(run, revision="main")
@@ -147,53 +171,49 @@ def test_what_is_no_model_that_answers_is_refused(run, exported, tmp_path):
         mate_tf.from_pretrained(tmp_path / "mlm")
 
 
-def test_an_exported_configuration_without_a_part_is_named(exported, tmp_path):
-    folder = shutil.copytree(exported, tmp_path / "model")
-    config = json.loads((folder / CONFIG_FILE).read_text())
-    del config["encoder"], config["features"]
-    (folder / CONFIG_FILE).write_text(json.dumps(config))
+def test_an_exported_configuration_without_a_part_or_of_an_unknown_kind_is_named(copy):
+    for kind in ("translation", None):
+        change_config(copy, lambda config, kind=kind: config.update(kind=kind))
+        with pytest.raises(ValueError, match=f"classification, span_reading at .*, got {kind}"):
+            mate_tf.from_pretrained(copy)
+    change_config(copy, lambda config: config.update(kind="table_qa"))
+    change_config(copy, lambda config: [config.pop(name) for name in ("encoder", "features")])
     with pytest.raises(ValueError, match=r"mate_tf\.json, which lacks encoder, features; export"):
-        find_model(folder)
+        find_model(copy)
 
 
-def test_a_graph_is_not_loaded_unless_it_is_trusted(exported, tmp_path):
-    folder = shutil.copytree(exported, tmp_path / "model")
-    (folder / SAVED_MODEL).write_bytes(b"not a graph")
-    assert mate_tf.from_pretrained(folder).answer(TABLE, "c e").answered
+def test_a_graph_is_not_loaded_unless_it_is_trusted(copy):
+    (copy / SAVED_MODEL).write_bytes(b"not a graph")
+    assert mate_tf.from_pretrained(copy).answer(TABLE, "c e").answered
     with pytest.raises(Exception, match=r"(?i)parse"):
-        mate_tf.from_pretrained(folder, trust_graph=True)
+        mate_tf.from_pretrained(copy, trust_graph=True)
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes",
-    [
-        {"num_layers": 10**6},
-        {"num_layers": 10**6, "hidden_size": 2, "intermediate_size": 1},
-        {"hidden_size": 2 * 10**6},
-        {"intermediate_size": 10**9},
-        {"vocab_size": 10**9},
-        {"max_position_embeddings": 10**9},
-        {"type_vocab_sizes": [3, 10**9, 256, 2, 256, 256, 10]},
-        {"attention": {"architecture": "linformer", "sequence_length": 10**9}},
-    ],
+    {"num_layers": 10**6},
+    {"num_layers": 10**6, "hidden_size": 2, "intermediate_size": 1},
+    {"hidden_size": 2 * 10**6},
+    {"intermediate_size": 10**9},
+    {"vocab_size": 10**9},
+    {"max_position_embeddings": 10**9},
+    {"type_vocab_sizes": [3, 10**9, 256, 2, 256, 256, 10]},
+    {"attention": {"architecture": "linformer", "sequence_length": 10**9}},
 )
-def test_a_configuration_that_is_larger_than_the_weights_is_refused_at_once(
-    exported, tmp_path, changes
-):
-    folder = shutil.copytree(exported, tmp_path / "model")
-    config = json.loads((folder / CONFIG_FILE).read_text())
-    config["encoder"] |= changes
-    config["features"]["max_seq_length"] = 512
-    (folder / CONFIG_FILE).write_text(json.dumps(config))
+def test_a_configuration_that_is_larger_than_the_weights_is_refused_at_once(copy, changes):
+    def enlarge(config):
+        config["encoder"] |= changes
+        config["features"]["max_seq_length"] = 512
+
+    change_config(copy, enlarge)
     with pytest.raises(ValueError, match=r"weights of the configuration's size in .* layers, got"):
-        find_model(folder).model()
+        find_model(copy).model()
 
 
-def test_a_configuration_that_nests_without_end_is_no_json(exported, tmp_path):
-    folder = shutil.copytree(exported, tmp_path / "model")
-    (folder / CONFIG_FILE).write_text('{"a":' * 100_000)
+def test_a_configuration_that_nests_without_end_is_no_json(copy):
+    (copy / CONFIG_FILE).write_text('{"a":' * 100_000)
     with pytest.raises(ValueError, match=r"expected JSON in .*mate_tf\.json"):
-        find_model(folder)
+        find_model(copy)
 
 
 def test_attended_cells_share_all_of_the_attention(exported):
@@ -222,3 +242,109 @@ def test_a_predictor_without_a_keras_model_says_so(run):
     predictor = Predictor(stored.model(), builder)
     with pytest.raises(ValueError, match="expected a predictor with a keras_model"):
         predictor.attended_cells(TABLE, "c e")
+
+
+MODELS = {
+    "table_qa": TableQuestionAnswering(ENCODER, TableQAConfig()),
+    "classification": SequenceClassification(
+        ENCODER, ClassificationConfig(2, class_names=("refuted", "entailed"))
+    ),
+    "span_reading": SpanReading(ENCODER, SpanReadingConfig(max_span_length=3, num_classes=2)),
+}
+
+
+@pytest.fixture(scope="module")
+def classifier(tmp_path_factory):
+    """An exported classifier with random weights; a test that calibrates it undoes that."""
+    model = SequenceClassification(ENCODER, MODELS["classification"].task_config)
+    return export_small(tmp_path_factory.mktemp("classifier") / "model", 64, model=model)
+
+
+@pytest.fixture(scope="module")
+def predictor(classifier):
+    return mate_tf.from_pretrained(classifier, num_alternatives=3)
+
+
+@pytest.fixture
+def calibration(classifier):
+    calibration = Calibration(temperature=2.0, offset=-0.25)
+    write_calibration(classifier, calibration)
+    yield calibration
+    (classifier / "assets.extra" / "calibration.json").unlink()
+
+
+def test_a_statement_is_judged_with_a_table_and_without(predictor):
+    for table in (TABLE, None):
+        answer = predictor.answer(table, "g h")
+        (other,) = answer.alternatives
+        assert {answer.text, other.text} == {"refuted", "entailed"}
+        assert {answer.class_index, other.class_index} == {0, 1}
+        assert answer.score + other.score == pytest.approx(1.0)
+        assert answer.score >= other.score
+
+
+@pytest.mark.parametrize("kind", ["table_qa", "span_reading"])
+def test_a_question_that_needs_a_table_is_refused_without_one(kind):
+    model = MODELS[kind]
+    features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
+    message = "expected a table for each of 2 questions, got 1; only a classifier"
+    with pytest.raises(ValueError, match=message):
+        Decoder(model.task_config)(model(features), Asked([TABLE, None], features))
+
+
+@pytest.mark.parametrize("kind", ANSWERING)
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_outputs_that_are_not_finite_are_no_answer(kind, value):
+    model = MODELS[kind]
+    assert task_of(model.task_config) is TASKS[kind]
+    features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
+    outputs = {name: values.numpy() for name, values in model(features).items()}
+    for name in TASKS[kind].outputs:
+        broken = outputs[name].copy()
+        broken[1, -1] = value
+        message = f"expected finite {name} of the model, got NaN or infinity for 1 of 2 questions"
+        with pytest.raises(ValueError, match=message):
+            Decoder(model.task_config)(outputs | {name: broken}, Asked([TABLE] * 2, features))
+
+
+def test_a_calibration_in_the_folder_is_applied(classifier, predictor, calibration):
+    answer = predictor.answer(TABLE, "g h")
+    calibrated = mate_tf.from_pretrained(classifier, num_alternatives=1).answer(TABLE, "g h")
+    assert calibrated.items == answer.items
+    scores = [answer.score, answer.alternatives[0].score]
+    found = [calibrated.score, calibrated.alternatives[0].score]
+    np.testing.assert_allclose(found, calibration.apply(scores), rtol=1e-6)
+    assert read_calibration(classifier) == calibration
+    write_calibration(classifier, Calibration())
+    assert read_calibration(classifier) == Calibration()
+
+
+def test_below_the_score_asked_for_there_is_no_answer(classifier, predictor):
+    assert read_calibration(classifier) is None
+    answer = predictor.answer(TABLE, "g h")
+    assert answer.answered
+    strict = mate_tf.from_pretrained(classifier, min_score=answer.score + 1e-4)
+    refused = strict.answer(TABLE, "g h")
+    assert not refused.answered
+    assert refused.score == pytest.approx(answer.score, abs=1e-5)
+    (would_be,) = refused.alternatives
+    assert would_be.items == answer.items
+
+
+def test_what_cannot_be_asked_for_is_refused(predictor):
+    for score in (1.5, float("nan")):
+        with pytest.raises(ValueError, match=f"min_score from 0 to 1, got {score}"):
+            Predictor(MODELS["table_qa"], predictor._builder, min_score=score)
+    with pytest.raises(ValueError, match="num_alternatives of at least 0, got -1"):
+        Predictor(MODELS["table_qa"], predictor._builder, num_alternatives=-1)
+
+
+@pytest.mark.parametrize("content", ["{", '{"temperature": 0.0}', '{"slope": 1.0}', "[]"])
+def test_a_damaged_calibration_is_named_and_one_needs_a_model(
+    classifier, calibration, content, tmp_path
+):
+    (classifier / "assets.extra" / "calibration.json").write_text(content)
+    with pytest.raises(ValueError, match=r"calibration\.json: "):
+        read_calibration(classifier)
+    with pytest.raises(FileNotFoundError, match="expected an exported model"):
+        write_calibration(tmp_path, Calibration())

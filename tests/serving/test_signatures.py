@@ -20,11 +20,11 @@ from mate_tf.models.classification import ClassificationConfig, SequenceClassifi
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.records.records import serialize_example
-from mate_tf.serving.export import export_saved_model, why_no_tables
+from mate_tf.serving.export import why_no_tables
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.serving.raw_text.features import raw_input
 from mate_tf.tables.table import Question, Table
-from tests.small import ENCODER, PIECES, write_vocabulary
+from tests.small import ENCODER, PIECES, cases, export_small
 
 VOCABULARY = [*PIECES, *"0123456789.-"]
 CONFIG = dataclasses.replace(ENCODER, vocab_size=len(VOCABULARY))
@@ -41,12 +41,8 @@ REFUSED += ["use_context_heading", "use_document_title"]
 OF_TENSORFLOW_TEXT = {"FastWordpieceTokenizeWithOffsets", "NormalizeUTF8", "RegexSplitWithOffsets"}
 
 
-def exported_model(directory, model, features=FEATURES):
-    tf.keras.utils.set_random_seed(0)
-    model.build()
-    vocab_file = write_vocabulary(directory / "vocab.txt", VOCABULARY)
-    export_saved_model(model, vocab_file, features, directory / "model")
-    return directory / "model"
+def exported_model(directory, model):
+    return export_small(directory / "model", 64, VOCABULARY, tables=True, model=model)
 
 
 pytestmark = pytest.mark.medium
@@ -95,9 +91,8 @@ def test_a_batch_of_raw_tables_is_answered_as_by_the_library(request, kind):
 
 
 def test_a_batch_with_one_sequence_too_long_is_refused(exported):
-    with pytest.raises(
-        tf.errors.InvalidArgumentError, match=r"at most 64 tokens, got 91 \(example 1\)"
-    ):
+    message = r"at most 64 tokens, got 91 \(example 1\)"
+    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
         ask(signatures_of(exported), ["a", "a b c " * 28], TABLES[:2])
 
 
@@ -109,16 +104,11 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
         ask(model.signatures)
 
 
-@pytest.mark.parametrize(
-    ("architecture", "task", "features", "reason"),
-    [
-        ("tapas", SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
-        ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
-        *(
-            ("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made")
-            for of in REFUSED
-        ),
-    ],
+@cases(
+    "architecture, task, features, reason",
+    ("tapas", SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
+    ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
+    *(("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
 )
 def test_a_model_that_raw_tables_cannot_serve_faithfully_says_why(
     architecture, task, features, reason
@@ -169,19 +159,19 @@ unknown = [name for name in asked["operations"] if op_def_registry.get(name) is 
 import tensorflow_text
 
 signatures = tf.saved_model.load(asked["directory"]).signatures
+asked["examples"] = {"examples": [bytes.fromhex(asked["example"])]}
+
+def ask(signature, given, output):
+    tensors = {name: tf.constant(values) for name, values in asked[given].items()}
+    return signatures[signature](**tensors)[output].numpy()
+
 print(json.dumps({
     "unknown to tensorflow": unknown,
     "unknown": [name for name in unknown if op_def_registry.get(name) is None],
     "of ours": [name for name in sys.modules if name.startswith("mate_tf")],
-    "tables": signatures["tables"](
-        **{name: tf.constant(values) for name, values in asked["raw"].items()}
-    )["answers"].numpy()[0].decode(),
-    "features": signatures["features"](
-        **{name: tf.constant(values) for name, values in asked["features"].items()}
-    )["token_probabilities"].numpy().tolist(),
-    "serving_default": signatures["serving_default"](
-        examples=tf.constant([bytes.fromhex(asked["example"])])
-    )["token_probabilities"].numpy().tolist(),
+    "tables": ask("tables", "raw", "answers")[0].decode(),
+    "features": ask("features", "features", "token_probabilities").tolist(),
+    "serving_default": ask("serving_default", "examples", "token_probabilities").tolist(),
 }))
 """
 
@@ -191,9 +181,8 @@ def test_stock_tensorflow_with_tensorflow_text_serves_all_three_signatures(expor
     for part in ("Xla", "Mkl", "PyFunc", "EagerPy", "Custom", "Host"):
         assert not [name for name in names if part in name]
     raw = raw_input(QUESTIONS[:1], TABLES[:1])
-    builder = FeatureBuilder(
-        Wordpiece(exported / "assets.extra" / "vocab.txt"), FeatureConfig(max_seq_length=None)
-    )
+    wordpiece = Wordpiece(exported / "assets.extra" / "vocab.txt")
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
     example = builder.build(TABLES[0], Question(QUESTIONS[0])).features
     asked = {
         "directory": str(exported),

@@ -39,28 +39,20 @@ _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 
 
 class Metrics:
-    """What Prometheus is told beside KServe's and the Python client's metrics.
-
-    Attributes:
-        questions: questions that were answered.
-        seconds: of each request, from its first byte to its reply.
-        batch: how many questions were answered at once.
-        refused: requests that were not answered, by the code that the client got.
-    """
+    """What Prometheus is told beside KServe's and the Python client's metrics."""
 
     def __init__(self) -> None:
         self.questions = Counter("mate_tf_questions", "questions that were answered")
-        self.seconds = Histogram(
-            "mate_tf_request_seconds",
-            "seconds from a request's head to its reply",
-            buckets=_SECONDS,
-        )
-        self.batch = Histogram(
-            "mate_tf_batch_questions", "questions that were answered at once", buckets=_QUESTIONS
-        )
-        self.refused = Counter(
-            "mate_tf_refused", "requests that were not answered, by reason", ["code"]
-        )
+        what = "seconds from a request's head to its reply"
+        self.seconds = Histogram("mate_tf_request_seconds", what, buckets=_SECONDS)
+        what = "questions that were answered at once"
+        self.batch = Histogram("mate_tf_batch_questions", what, buckets=_QUESTIONS)
+        what = "requests that were not answered, by reason"
+        self._refused = Counter("mate_tf_refused", what, ["code"])
+
+    def refuse(self, code: str) -> None:
+        """Counts a request that was not answered, by the code that the client got."""
+        self._refused.labels(code).inc()
 
 
 _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter is curl's for --data
@@ -76,13 +68,7 @@ class Refusal(BaseModel):
 
 
 class TableModel(kserve.Model):
-    """Answers questions about tables, once it is ready.
-
-    Args:
-        name: in the paths.
-        limits: of a request.
-        metrics: are told what is done.
-    """
+    """Answers questions about tables, once it is ready; its name is that in the paths."""
 
     def __init__(self, name: str, limits: Limits, metrics: Metrics):
         super().__init__(name)
@@ -100,12 +86,8 @@ class TableModel(kserve.Model):
         """
         self._predictor = predictor
         self._defaults = (alternatives, min_score)
-        limits = self._limits
-        self.batcher = Batcher(
-            predictor.answer_prepared,
-            limits.max_batch_tokens,
-            on_batch=self._metrics.batch.observe,
-        )
+        most, on_batch = self._limits.max_batch_tokens, self._metrics.batch.observe
+        self.batcher = Batcher(predictor.answer_prepared, most, on_batch)
         waiting = Gauge("mate_tf_waiting_questions", "questions that wait")
         waiting.set_function(lambda: self.batcher.num_waiting if self.batcher else 0)
         self.ready = True
@@ -175,9 +157,8 @@ def _encoding(headers: Mapping[str, str]) -> str:
     """How a body is packed; RefusedError where it is no JSON, or packed in an unknown way."""
     kind = headers.get("content-type", _JSON[0]).partition(";")[0].strip().lower()
     if kind not in _JSON:
-        raise RefusedError(
-            "not_json", f"expected {_JSON[0]} as content-type, got {kind!r}", "", 415
-        )
+        message = f"expected {_JSON[0]} as content-type, got {kind!r}"
+        raise RefusedError("not_json", message, "", 415)
     encoding = headers.get("content-encoding", _ENCODINGS[1]).strip().lower()
     if encoding not in _ENCODINGS:
         message = f"expected {' or '.join(_ENCODINGS)} as content-encoding, got {encoding!r}"
@@ -202,10 +183,8 @@ def make_app(
         """Answers questions that come as tensors of text."""
         if not await plane.model_ready(model_name):
             raise ModelNotReady(model_name)
-        encoding = _encoding(request.headers)
-        read = functools.partial(
-            read_tensors, await request.body(), model_name=model_name, encoding=encoding
-        )
+        encoding, body = _encoding(request.headers), await request.body()
+        read = functools.partial(read_tensors, body, model_name=model_name, encoding=encoding)
         response, _ = await plane.infer(model_name, read)
         return fastapi.Response(orjson.dumps(response), media_type=_JSON[0])
 
@@ -245,62 +224,44 @@ def make_app(
         app.add_api_route(path, probe, methods=["HEAD"], include_in_schema=False)
     app.add_api_route("/metrics", metrics_handler, include_in_schema=False)
     _say_errors_alike(app, metrics)
-    return RequestLimits(
-        app,
-        limits,
-        connections,
-        on_refused=lambda code: metrics.refused.labels(code).inc(),
-        on_reply=metrics.seconds.observe,
-        log=log,
-    )
+    return RequestLimits(app, limits, connections, metrics.refuse, metrics.seconds.observe, log)
 
 
 async def _not_allowed() -> None:
     raise HTTPException(405, headers={"Allow": "POST"})
 
 
-_LOADING = RefusedError("not_ready", "the model is being loaded", status=503, retry_after=5)
-_NO_MODEL = RefusedError("not_found", "expected the name of a model that is served", "", 404)
-_NO_VERSIONS = RefusedError(
-    "not_accepted", "expected no model_version, for the model has no versions"
-)
-_FAILED = RefusedError("failed", "the model failed; the server's log says how", "", 500)
-
-
-def _not_routed(error: Any) -> RefusedError:
-    code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
-    return RefusedError(code, str(error.detail), status=error.status_code)
-
-
-def _failed(error: Any) -> RefusedError:
+def _refusal(error: Exception) -> RefusedError:
+    """What a client is told of an error."""
+    if isinstance(error, RefusedError):
+        return error
+    if isinstance(error, ModelNotFound):
+        message = "expected the name of a model that is served"
+        return RefusedError("not_found", message, status=404)
+    if isinstance(error, NotImplementedError):
+        message = "expected no model_version, for the model has no versions"
+        return RefusedError("not_accepted", message)
+    if isinstance(error, ServerNotReady | ModelNotReady):
+        return RefusedError("not_ready", "the model is being loaded", status=503, retry_after=5)
+    if isinstance(error, HTTPException):
+        code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
+        return RefusedError(code, str(error.detail), status=error.status_code)
     logging.error("a request failed", exc_info=error)
-    return _FAILED
-
-
-_REFUSALS: dict[type[Exception], Callable[[Any], RefusedError]] = {
-    RefusedError: lambda error: error,
-    ModelNotFound: lambda _: _NO_MODEL,
-    NotImplementedError: lambda _: _NO_VERSIONS,
-    ServerNotReady: lambda _: _LOADING,
-    ModelNotReady: lambda _: _LOADING,
-    HTTPException: _not_routed,
-    Exception: _failed,
-}
+    return RefusedError("failed", "the model failed; the server's log says how", status=500)
 
 
 def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
-    def handler(refusal_of: Callable[[Any], RefusedError]) -> Any:
-        async def refuse(request: fastapi.Request, error: Exception) -> fastapi.Response:
-            refused = refusal_of(error)
-            request.scope[CODE] = refused.code
-            metrics.refused.labels(refused.code).inc()
-            headers = refused.headers | dict(getattr(error, "headers", None) or {})
-            return fastapi.Response(refused.body, refused.status, headers, _JSON[0])
+    async def refuse(request: fastapi.Request, error: Exception) -> fastapi.Response:
+        refused = _refusal(error)
+        request.scope[CODE] = refused.code
+        metrics.refuse(refused.code)
+        headers = refused.headers | dict(getattr(error, "headers", None) or {})
+        return fastapi.Response(refused.body, refused.status, headers, _JSON[0])
 
-        return refuse
-
-    for kind, refusal_of in _REFUSALS.items():
-        app.add_exception_handler(kind, handler(refusal_of))
+    # Starlette raises again what only the handler of Exception takes.
+    ours = (RefusedError, ModelNotFound, NotImplementedError, ServerNotReady, ModelNotReady)
+    for kind in (*ours, HTTPException, Exception):
+        app.add_exception_handler(kind, refuse)
 
 
 def make_server(app: RequestLimits, limits: Limits) -> uvicorn.Server:

@@ -18,21 +18,14 @@ _SECONDS_OF_TOKEN = 1e-3  # about, on a core
 
 
 class _Waiting(NamedTuple):
-    """A question in the queue.
+    """A question in the queue."""
 
-    Attributes:
-        due: when it would be answered if nobody else asked. The earliest is answered first, so that
-            a short question passes long ones that came just before it, and none waits for ever.
-        number: of equal ones the first comes first.
-        num_tokens: with its padding.
-        asked: the question, as `Predictor.prepare` made it.
-        future: of its answer.
-    """
-
+    # When it would be answered if nobody else asked. The earliest is answered first, so that a
+    # short question passes long ones that came just before it, and none waits for ever.
     due: float
-    number: int
-    num_tokens: int
-    asked: Any
+    number: int  # of equal ones the first comes first
+    num_tokens: int  # with its padding
+    asked: Any  # the question, as `Predictor.prepare` made it
     future: "Future[Answer]"
 
 
@@ -44,7 +37,6 @@ class Batcher:
             it. A question has `num_tokens`.
         batch_tokens: the most tokens of a batch, with padding; a longer question is answered alone.
         on_batch: gets the number of questions each time.
-        clock: the time in seconds.
     """
 
     def __init__(
@@ -114,14 +106,12 @@ class Batcher:
                 if not self._waiting:
                     return []
                 while self._waiting:
-                    tokens += self._waiting[0].num_tokens
-                    if taken and tokens > self._batch_tokens:
+                    if taken and tokens + self._waiting[0].num_tokens > self._batch_tokens:
                         break
                     one = heapq.heappop(self._waiting)
-                    if one.future.set_running_or_notify_cancel():
+                    if one.future.set_running_or_notify_cancel():  # somebody waits for it
                         taken.append(one)
-                    else:  # nobody waits for it
-                        tokens -= one.num_tokens
+                        tokens += one.num_tokens
         return taken
 
     def _answer(self, taken: list[_Waiting]) -> None:

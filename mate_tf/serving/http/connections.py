@@ -20,21 +20,14 @@ _LOOK_SECONDS = 0.2
 
 
 class Connection(asyncio.Protocol):
-    """A protocol, with limits.
-
-    Args:
-        protocol: speaks HTTP on the connection.
-        all_: those that are open, and their limits; it puts itself there.
-    """
+    """A protocol that speaks HTTP on a connection, with limits; it is among all that are open."""
 
     def __init__(self, protocol: asyncio.Protocol, all_: "Connections"):
         self._protocol = protocol
         self._all = all_
         self._idle_seconds = all_.idle_seconds
         self._timer: asyncio.TimerHandle | None = None
-        self._is_half_closed = False
-        self._has_asked = False
-        self._may_be_told = False
+        self._is_half_closed = self._has_asked = self._may_be_told = False
         self.num_requests = 0  # that are being read or answered
         self.name: Any = None
 
@@ -126,10 +119,7 @@ class Connection(asyncio.Protocol):
 class Connections:
     """The open connections; where there are too many, the one that was idle longest is closed.
 
-    Args:
-        most: of them.
-        idle_seconds: after which one is closed where no request is being answered.
-        on_refused: gets the code of what is closed.
+    So is one that is idle for so many seconds. `on_refused` gets the code of what is closed.
     """
 
     def __init__(self, most: int, idle_seconds: float, on_refused: Callable[[str], None]):

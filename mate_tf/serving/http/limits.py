@@ -5,10 +5,11 @@ import contextlib
 import re
 import time
 import uuid
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Callable
 from typing import Any
 
 import orjson
+from starlette.types import ASGIApp, Message, Receive, Send
 
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.connections import Connection, Connections
@@ -27,22 +28,15 @@ class RefusedError(ValueError):
         message: the reason as a sentence: what was expected, what came.
         where: the place in the request, such as "instances[0].table.rows[3]", or "".
         status: the HTTP status.
-        retry_after: seconds after which to send the same request again; None for never.
+        retry_after: seconds after which to send the same request again; 0 for never.
     """
 
     def __init__(
-        self,
-        code: str,
-        message: str,
-        where: str = "",
-        status: int = 400,
-        retry_after: int | None = None,
+        self, code: str, message: str, where: str = "", status: int = 400, retry_after: int = 0
     ):
         super().__init__(message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}...")
-        self.code = code
-        self.where = where
-        self.status = status
-        self.retry_after = retry_after
+        self.code, self.where, self.status = code, where, status
+        self.headers = {"retry-after": str(retry_after)} if retry_after else {}
 
     @property
     def body(self) -> bytes:
@@ -50,20 +44,15 @@ class RefusedError(ValueError):
         where = {"where": self.where[:_LONGEST]} if self.where else {}
         return orjson.dumps({"error": str(self), "code": self.code} | where)
 
-    @property
-    def headers(self) -> dict[str, str]:
-        return {} if self.retry_after is None else {"retry-after": str(self.retry_after)}
+
+def _busy(code: str, message: str) -> RefusedError:
+    """The refusal of a request that may be sent again in a second."""
+    return RefusedError(code, message, status=503, retry_after=1)
 
 
 def stopping() -> RefusedError:
     """The refusal of requests that come or wait when the server ends."""
-    return RefusedError("stopping", "the server is stopping", status=503, retry_after=1)
-
-
-Message = MutableMapping[str, Any]
-Receive = Callable[[], Awaitable[Message]]
-Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Any, Receive, Send], Awaitable[None]]
+    return _busy("stopping", "the server is stopping")
 
 
 class _GoneError(Exception):
@@ -106,21 +95,13 @@ class _Exchange:
 class RequestLimits:
     """Pure ASGI: passes requests on once they have arrived, and ends them when their client leaves.
 
-    Args:
-        app: answers the requests.
-        limits: what a request may take.
-        connections: is told what happens on each.
-        on_refused: gets the code of each refusal.
-        on_reply: gets the seconds of each request that was passed on.
-        log: gets a line on each request that asks something or is refused.
-
-    Attributes:
-        has_cut_off: whether a request had no answer yet when the server ended.
+    `on_refused` gets the code of each refusal, `on_reply` the seconds of each request that was
+    passed on, and `log` a line on each that asks something or is refused.
     """
 
     def __init__(
         self,
-        app: App,
+        app: ASGIApp,
         limits: Limits,
         connections: Connections,
         on_refused: Callable[[str], None] = lambda code: None,
@@ -136,7 +117,7 @@ class RequestLimits:
         self._num_asking = 0
         self._held = 0
         self._changed = asyncio.Condition()
-        self.has_cut_off = False
+        self.has_cut_off = False  # whether a request had no answer yet when the server ended
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -152,7 +133,7 @@ class RequestLimits:
                     raise _GoneError
                 exchange.connection = connection
                 if is_asking and self._num_asking > self._limits.max_connections:
-                    raise RefusedError("busy", "too many requests", status=503, retry_after=1)
+                    raise _busy("busy", "too many requests")
                 await self._read(scope, receive, exchange)
                 connection.has_asked(scope["http_version"])
                 await self._reply(scope, receive, exchange)
@@ -187,9 +168,7 @@ class RequestLimits:
                 self._held += num_bytes
                 exchange.held = num_bytes
         except TimeoutError:
-            raise RefusedError(
-                "busy", "too many bytes wait to be read", status=503, retry_after=1
-            ) from None
+            raise _busy("busy", "too many bytes wait to be read") from None
 
     async def _let_go(self, exchange: _Exchange) -> None:
         if exchange.held:
@@ -217,11 +196,9 @@ class RequestLimits:
                 await _pass_over(receive, most)
             raise
         except TimeoutError:
-            raise RefusedError(
-                "slow_body",
-                f"expected the body within {seconds:g} s, got {len(exchange.body)} bytes of it",
-                status=408,
-            ) from None
+            got = f"got {len(exchange.body)} bytes of it"
+            message = f"expected the body within {seconds:g} s, {got}"
+            raise RefusedError("slow_body", message, status=408) from None
 
     async def _receive_body(self, receive: Receive, body: bytearray) -> None:
         more = True
@@ -247,26 +224,19 @@ class RequestLimits:
 
         answering = asyncio.ensure_future(self._app(scope, replay, exchange.send))
         leaving = asyncio.ensure_future(_disconnect(receive))
-        seconds = self._limits.reply_seconds
+        both, seconds = (answering, leaving), self._limits.reply_seconds
         try:
-            await asyncio.wait(
-                (answering, leaving), timeout=seconds, return_when=asyncio.FIRST_COMPLETED
-            )
+            await asyncio.wait(both, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
             if answering.done() or exchange.status is not None:
                 await answering
             elif leaving.done():
                 raise _GoneError
             else:
-                raise RefusedError(
-                    "timeout",
-                    f"expected an answer within {seconds:g} s, got none",
-                    status=503,
-                    retry_after=1,
-                )
+                raise _busy("timeout", f"expected an answer within {seconds:g} s, got none")
         finally:
-            for task in (answering, leaving):
+            for task in both:
                 task.cancel()
-            await asyncio.gather(answering, leaving, return_exceptions=True)
+            await asyncio.gather(*both, return_exceptions=True)
 
 
 def _line(scope: Any, exchange: _Exchange, seconds: float) -> str:

@@ -29,21 +29,13 @@ _MOST_COLUMNS = 255  # as many as models have embeddings for
 
 
 class Request(NamedTuple):
-    """What a client asks.
-
-    Attributes:
-        pairs: tables and questions.
-        places: of each pair in the request.
-        alternatives: how many each answer gets; None for as many as the server gives by default.
-        min_score: below this score there is no answer; None for the server's default.
-        reply: makes the body of the reply, for JSON, of the answers.
-    """
+    """What a client asks."""
 
     pairs: list[tuple[Table, Question]]
-    places: list[str]
-    alternatives: int | None
-    min_score: float | None
-    reply: Callable[[list[Answer]], Any]
+    places: list[str]  # of each pair in the request
+    alternatives: int | None  # of each answer; None for as many as the server gives by default
+    min_score: float | None  # below it there is no answer; None for the server's default
+    reply: Callable[[list[Answer]], Any]  # makes the body of the reply, for JSON
 
     def finished(self, answer: Answer, alternatives: int, min_score: float) -> Answer:
         """An answer with as many alternatives, and if it is good enough; with the defaults."""
@@ -89,10 +81,8 @@ def read_request(body: bytes, limits: Limits, encoding: str = "identity") -> Req
             places.append(where if is_one else f"{where}.{name}")
 
     def reply(answers: list[Answer]) -> Any:
-        told = iter([answer.to_dict() for answer in answers])
-        predictions = [
-            next(told) if size is None else list(itertools.islice(told, size)) for size in sizes
-        ]
+        told = (answer.to_dict() for answer in answers)
+        predictions = [next(told) if n is None else [*itertools.islice(told, n)] for n in sizes]
         return {"predictions": predictions}
 
     return Request(pairs, places, *_options(document, "", limits), reply)
@@ -113,9 +103,8 @@ def read_tensors(body: bytes, limits: Limits, model_name: str, encoding: str) ->
         tensor = _object(value, where, ["name", "shape", "datatype", "data"], ["parameters"])
         name, data = tensor["name"], _list(tensor["data"], f"{where}.data")
         if name not in TENSORS or name in tensors:
-            raise RefusedError(
-                "wrong_input", f"expected question and table once, got {name!r:.80}", where
-            )
+            message = f"expected question and table once, got {name!r:.80}"
+            raise RefusedError("wrong_input", message, where)
         expected = ["BYTES", [str(len(data))]]
         if [tensor["datatype"], tensor["shape"]] != expected:
             message = f"expected BYTES of the shape [{len(data)}] for {name}"
@@ -183,30 +172,25 @@ _OPTIONS = ("alternatives", "min_score")
 
 
 def _options(values: Any, place: str, limits: Limits) -> tuple[int | None, float | None]:
-    given = [_number(values.get(name), f"{place}{name}") for name in _OPTIONS]
-    alternatives, min_score = given
-    if alternatives is not None and not (
-        alternatives.is_integer() and 0 <= alternatives <= limits.max_alternatives
-    ):
-        message = f"expected a whole number from 0 to {limits.max_alternatives}"
-        raise RefusedError("wrong_value", message, f"{place}alternatives")
+    alternatives, min_score = (_number(values.get(name), f"{place}{name}") for name in _OPTIONS)
+    if alternatives is not None:
+        _check_whole(alternatives, limits.max_alternatives, f"{place}alternatives")
     if min_score is not None and not 0 <= min_score <= 1:
         raise RefusedError("wrong_value", "expected a number from 0 to 1", f"{place}min_score")
     return None if alternatives is None else int(alternatives), min_score
 
 
 def _number(value: Any, where: str) -> float | None:
-    if value is None:
-        return None
-    if not isinstance(value, Number):
-        raise _wrong_type("a number", value, where)
-    return float(value)
+    return None if value is None else float(_of_type(Number, value, where))
+
+
+def _check_whole(number: float | None, most: int, where: str) -> None:
+    if number is None or not (number.is_integer() and 0 <= number <= most):
+        raise RefusedError("wrong_value", f"expected a whole number from 0 to {most}", where)
 
 
 def _question(text: Any, where: str, limits: Limits) -> Question:
-    if not isinstance(text, str) or isinstance(text, Number):
-        raise _wrong_type("a text", text, where)
-    if not text.strip():
+    if not _of_type(str, text, where).strip():
         raise RefusedError("empty", "expected a question, got an empty one", where)
     _check_length(text, limits.max_question_characters, where)
     return Question(text)
@@ -214,37 +198,29 @@ def _question(text: Any, where: str, limits: Limits) -> Question:
 
 def _follow_up(table: Table, question: Question, value: Any, where: str) -> Question:
     """The question with the answer before it: one of ours, or just its cells and items."""
-    if not isinstance(value, dict):
-        raise _wrong_type("an object", value, where)
-    given = {name: value.get(name, []) for name in ("cells", "items")}
-    for name, values in given.items():
-        if not isinstance(values, list):
-            raise _wrong_type("a list", values, f"{where}.{name}")
-    sizes = {"row": table.num_rows, "column": table.num_columns}
+    _of_type(dict, value, where)
+    cells, items = (
+        _of_type(list, value.get(name, []), f"{where}.{name}") for name in ("cells", "items")
+    )
     coordinates = []
-    for index, cell in enumerate(given["cells"]):
+    for index, cell in enumerate(cells):
         place = f"{where}.cells[{index}]"
-        if not isinstance(cell, dict):
-            raise _wrong_type("an object", cell, place)
-        for name, size in sizes.items():
-            number = _number(cell.get(name), f"{place}.{name}")
-            if number is None or not (number.is_integer() and 0 <= number < size):
-                message = f"expected a whole number from 0 to {size - 1}"
-                raise RefusedError("wrong_value", message, f"{place}.{name}")
+        _of_type(dict, cell, place)
+        for name, size in (("row", table.num_rows), ("column", table.num_columns)):
+            _check_whole(_number(cell.get(name), f"{place}.{name}"), size - 1, f"{place}.{name}")
         coordinates.append((int(float(cell["row"])), int(float(cell["column"]))))
     return dataclasses.replace(
         question,
         previous_coordinates=tuple(coordinates),
-        previous_answers=tuple(map(str, given["items"])),
+        previous_answers=tuple(map(str, items)),
     )
 
 
 def _table(value: Any, where: str, limits: Limits) -> Table:
     """A table: {"header", "rows"}, {column: cells}, or CSV text."""
-    if isinstance(value, str) and not isinstance(value, Number):
+    if type(value) is str:
         return _csv_table(value, where, limits)
-    if not isinstance(value, dict):
-        raise _wrong_type("an object or CSV text", value, where)
+    _of_type(dict, value, where, "an object or CSV text")
     if "header" not in value and "rows" not in value and value:
         return _table_of_columns(value, where, limits)
     table = _object(value, where, ["header", "rows"])
@@ -255,9 +231,8 @@ def _table(value: Any, where: str, limits: Limits) -> Table:
     for index, row in enumerate(rows):
         place = f"{where}.rows[{index}]"
         if len(_list(row, place)) != len(header):
-            raise RefusedError(
-                "ragged", f"expected {len(header)} cells as in the header, got {len(row)}", place
-            )
+            message = f"expected {len(header)} cells as in the header, got {len(row)}"
+            raise RefusedError("ragged", message, place)
         _check_cells(row, place, limits)
     return Table.from_rows(rows, header=header)
 
@@ -290,15 +265,12 @@ def _csv_table(text: str, where: str, limits: Limits) -> Table:
 
 
 def _table_of_text(text: Any, where: str, limits: Limits) -> Table:
-    if not isinstance(text, str) or isinstance(text, Number):
-        raise _wrong_type("a text", text, where)
-    if text.lstrip()[:1] == "{":
+    if _of_type(str, text, where).lstrip()[:1] == "{":
         try:
             return _table(read_document(text.encode(), limits, "identity"), where, limits)
         except RefusedError as refused:
-            raise RefusedError(
-                refused.code, str(refused), refused.where or where, refused.status
-            ) from None
+            refused.where = refused.where or where
+            raise
     return _csv_table(text, where, limits)
 
 
@@ -309,10 +281,9 @@ def _check_table(num_columns: int, num_rows: int, where: str, limits: Limits) ->
 
 def _check_cells(cells: Iterable[Any], where: str, limits: Limits) -> None:
     for index, cell in enumerate(cells):
-        if isinstance(cell, str):
-            if len(cell) > limits.max_cell_characters:
-                _check_length(cell, limits.max_cell_characters, f"{where}[{index}]")
-        elif isinstance(cell, dict | list):
+        if isinstance(cell, str) and len(cell) > limits.max_cell_characters:
+            _check_length(cell, limits.max_cell_characters, f"{where}[{index}]")
+        if isinstance(cell, dict | list):
             expected = "a text, a number, a truth value or null"
             raise _wrong_type(expected, cell, f"{where}[{index}]")
 
@@ -321,25 +292,28 @@ def _object(
     value: Any, where: str, keys: Sequence[str], others: Sequence[str] = ()
 ) -> dict[str, Any]:
     """The value, if it is an object with all of the keys and perhaps some of the others."""
-    if not isinstance(value, dict):
-        raise _wrong_type("an object", value, where)
+    _of_type(dict, value, where)
     for key in keys:
         if key not in value:
             raise RefusedError("missing", f'expected "{key}", which is missing', where)
     known = (*keys, *others)
     if unknown := [key for key in value if key not in known]:
-        raise RefusedError(
-            "unknown_key", f"expected only {', '.join(known)}, got {unknown[0]!r:.80}", where
-        )
+        message = f"expected only {', '.join(known)}, got {unknown[0]!r:.80}"
+        raise RefusedError("unknown_key", message, where)
     return value
 
 
 def _list(value: Any, where: str) -> list[Any]:
     """The value, if it is a list of at least one."""
-    if not isinstance(value, list):
-        raise _wrong_type("a list", value, where)
-    if not value:
+    if not _of_type(list, value, where):
         raise RefusedError("empty", "expected at least 1 element, got 0", where)
+    return value
+
+
+def _of_type(kind: type, value: Any, where: str, expected: str = "") -> Any:
+    """The value, if it is of just this type."""
+    if type(value) is not kind:
+        raise _wrong_type(expected or _NAMES[kind], value, where)
     return value
 
 
@@ -349,13 +323,11 @@ def _wrong_type(expected: str, value: Any, where: str) -> RefusedError:
 
 def _check_size(size: int, most: int, unit: str, where: str) -> None:
     if size > most:
-        raise RefusedError(
-            f"too_many_{unit}", f"expected at most {most} {unit}, got {size}", where, 413
-        )
+        message = f"expected at most {most} {unit}, got {size}"
+        raise RefusedError(f"too_many_{unit}", message, where, 413)
 
 
 def _check_length(text: str, most: int, where: str) -> None:
     if len(text) > most:
-        raise RefusedError(
-            "too_long", f"expected at most {most} characters, got {len(text)}", where, 413
-        )
+        message = f"expected at most {most} characters, got {len(text)}"
+        raise RefusedError("too_long", message, where, 413)

@@ -18,12 +18,7 @@ class Number(str):
 
 
 def read_document(body: bytes, limits: Limits, encoding: str) -> Any:
-    """The JSON value of a body, with texts for numbers.
-
-    Args:
-        body: of a request.
-        limits: of its size once it is unpacked.
-        encoding: "gzip" or "identity".
+    """The JSON value of a body in an encoding, "gzip" or "identity", with texts for numbers.
 
     Raises:
         RefusedError: if it is no JSON, has a key twice or a number beyond 64 bits, or is too large.
@@ -33,8 +28,8 @@ def read_document(body: bytes, limits: Limits, encoding: str) -> Any:
     try:
         document = json.loads(
             body.decode(),
-            parse_int=_integer,
-            parse_float=_float,
+            parse_int=_number,
+            parse_float=_number,
             parse_constant=_no_constant,
             object_pairs_hook=_unique,
         )
@@ -61,21 +56,15 @@ def _unpacked(body: bytes, most: int) -> bytes:
     return unpacked
 
 
-def _integer(text: str) -> Number:
-    if len(text) > 20 or not -(2**63) <= int(text) < 2**64:
-        raise _too_large(text)
+def _number(text: str) -> Number:
+    if text.lstrip("-").isdigit():
+        fits = len(text) <= 20 and -(2**63) <= int(text) < 2**64
+    else:
+        fits = not math.isinf(float(text))
+    if not fits:
+        message = f"expected numbers of 64 bits, got {text:.40}; send it as text"
+        raise RefusedError("number_too_large", message)
     return Number(text)
-
-
-def _float(text: str) -> Number:
-    if math.isinf(float(text)):
-        raise _too_large(text)
-    return Number(text)
-
-
-def _too_large(text: str) -> RefusedError:
-    message = f"expected numbers of 64 bits, got {text:.40}; send it as text"
-    return RefusedError("number_too_large", message)
 
 
 def _no_constant(name: str) -> None:
@@ -95,32 +84,8 @@ def _of(*kinds: str) -> dict[str, Any]:
     return {"type": list(kinds)}
 
 
-_CELLS = {"type": "array", "minItems": 1, "items": _of("string", "number", "boolean", "null")}
-_TEXT = {"type": "string", "minLength": 1}
-_TABLE = {
-    "description": "rows, columns by name, or CSV text",
-    "oneOf": [
-        {
-            "type": "object",
-            "required": ["header", "rows"],
-            "properties": {
-                "header": _CELLS,
-                "rows": {"type": "array", "minItems": 1, "items": _CELLS},
-            },
-            "additionalProperties": False,
-        },
-        {"type": "object", "minProperties": 1, "additionalProperties": _CELLS},
-        _TEXT,
-    ],
-}
-_PREVIOUS = {
-    "type": "object",
-    "description": "the prediction before a follow-up question; its cells and items are read",
-}
-_CHOSEN = {
-    "alternatives": {"type": "integer", "minimum": 0},
-    "min_score": {"type": "number", "minimum": 0, "maximum": 1},
-}
+def _list_of(items: Any) -> dict[str, Any]:
+    return {"type": "array", "minItems": 1, "items": items}
 
 
 def _schema(required: Sequence[str], **properties: Any) -> dict[str, Any]:
@@ -136,42 +101,45 @@ def _one_of(*names: str) -> dict[str, Any]:
     return {"oneOf": [{"required": [name]} for name in names]}
 
 
-_INSTANCE = _one_of("question", "questions") | _schema(
-    ["table"],
-    table=_TABLE,
-    question=_TEXT,
-    questions={"type": "array", "minItems": 1, "items": _TEXT},
-    previous=_PREVIOUS,
-)
-_QUERY = _one_of("query", "question") | _schema(
-    ["table"], table=_TABLE, query=_TEXT, question=_TEXT
-)
+_CELLS = _list_of(_of("string", "number", "boolean", "null"))
+_TEXT = {"type": "string", "minLength": 1}
+_TABLE = {
+    "description": "rows, columns by name, or CSV text",
+    "oneOf": [
+        _schema(["header", "rows"], header=_CELLS, rows=_list_of(_CELLS)),
+        {"type": "object", "minProperties": 1, "additionalProperties": _CELLS},
+        _TEXT,
+    ],
+}
+_PREVIOUS = {
+    "type": "object",
+    "description": "the prediction before a follow-up question; its cells and items are read",
+}
+_CHOSEN = {
+    "alternatives": {"type": "integer", "minimum": 0},
+    "min_score": {"type": "number", "minimum": 0, "maximum": 1},
+}
+_ASKED = {"question": _TEXT, "questions": _list_of(_TEXT), "previous": _PREVIOUS}
+_INSTANCE = _one_of("question", "questions") | _schema(["table"], table=_TABLE, **_ASKED)
+_WORDS = {"query": _TEXT, "question": _TEXT}
+_QUERY = _one_of("query", "question") | _schema(["table"], table=_TABLE, **_WORDS)
+_QUERIES = {"oneOf": [_QUERY, _list_of(_QUERY)]}
 SCHEMA = {
     "oneOf": [
-        _schema(
-            ["instances"],
-            instances={"type": "array", "minItems": 1, "items": _INSTANCE},
-            **_CHOSEN,
-        ),
-        _schema(
-            ["inputs"],
-            inputs={"oneOf": [_QUERY, {"type": "array", "minItems": 1, "items": _QUERY}]},
-            **_CHOSEN,
-        ),
+        _schema(["instances"], instances=_list_of(_INSTANCE), **_CHOSEN),
+        _schema(["inputs"], inputs=_QUERIES, **_CHOSEN),
     ]
 }
+_TENSOR = _schema(
+    ["name", "shape", "datatype", "data"],
+    name={"enum": ["question", "table"]},
+    shape={"type": "array", "items": _of("integer")},
+    datatype={"const": "BYTES"},
+    data=_list_of(_TEXT),
+)
 TENSORS_SCHEMA = _schema(
     ["inputs"],
     id=_of("string"),
-    inputs={
-        "type": "array",
-        "items": _schema(
-            ["name", "shape", "datatype", "data"],
-            name={"enum": ["question", "table"]},
-            shape={"type": "array", "items": _of("integer")},
-            datatype={"const": "BYTES"},
-            data={"type": "array", "minItems": 1, "items": _TEXT},
-        ),
-    },
+    inputs={"type": "array", "items": _TENSOR},
     parameters=_schema([], **_CHOSEN),
 )

@@ -18,12 +18,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import days_of
 from mate_tf.serving.raw_text.features import RawFeatures
-from mate_tf.serving.raw_text.row_words import (
-    TableFacts,
-    rows_beyond,
-    rows_in_words,
-    towards_words,
-)
+from mate_tf.serving.raw_text.row_words import TableFacts, rows_beyond, rows_in_words, towards_words
 from mate_tf.serving.raw_text.texts import SPACE
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
@@ -37,12 +32,7 @@ _ZEROS = "0" * 330
 def cell_answers(
     config: TableQAConfig, asked: RawFeatures, outputs: Mapping[str, tf.Tensor]
 ) -> dict[str, tf.Tensor]:
-    """The answers of table question answering.
-
-    Args:
-        config: the model's.
-        asked: the questions and tables.
-        outputs: as `decode_cells` takes them.
+    """The answers of table question answering, of outputs as `decode_cells` takes them.
 
     Returns:
         cell_scores float32 [B, R, C], the probability that a cell is selected, 0 for padding,
@@ -50,7 +40,7 @@ def cell_answers(
         string [B] and scores float32 [B]. Where the aggregation is ABSENT, nothing is selected and
         the answer is empty.
     """
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     probabilities, with_columns = _cell_probabilities(asked, outputs)  # float64 [B, R*C]
     batch, size = tf.unstack(tf.shape(probabilities))
     aggregations = tf.ones([batch, 1], tf.float64)
@@ -63,7 +53,7 @@ def cell_answers(
     if config.num_aggregation_labels > len(TAPAS_AGGREGATIONS):
         facts = _token_facts(asked)
         if config.plain_answers:
-            aggregations = towards_words(asked.questions, aggregations)
+            aggregations = towards_words(asked.given.questions, aggregations)
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
     is_named = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:
@@ -98,18 +88,17 @@ def cell_answers(
     aggregation = tf.where(result.is_unlike, _NONE, chosen)
     selected = tf.where((aggregation == _NONE)[:, tf.newaxis], selected, counted)
 
-    texts = tf.boolean_mask(tf.reshape(asked.cells, [batch, size]), selected)
+    texts = tf.boolean_mask(tf.reshape(asked.given.cells, [batch, size]), selected)
     by_example = tf.RaggedTensor.from_value_rowids(
         texts, tf.where(selected)[:, 0], nrows=tf.cast(batch, tf.int64), validate=False
     )
     joined = tf.strings.reduce_join(by_example, axis=1, separator=", ")
     answers = tf.where(aggregation == _NONE, joined, result.texts)
+    aggregation = tf.where(is_absent, _ABSENT, aggregation)
     return {
         "cell_scores": tf.cast(tf.reshape(tf.maximum(probabilities, 0.0), shape), tf.float32),
         "selected": tf.reshape(selected & ~is_absent[:, tf.newaxis], shape),
-        "aggregations": tf.gather(
-            tf.constant(AGGREGATIONS), tf.where(is_absent, _ABSENT, aggregation)
-        ),
+        "aggregations": tf.gather(tf.constant(AGGREGATIONS), aggregation),
         "answers": tf.where(is_absent, "", answers),
         "scores": tf.cast(tf.where(is_absent, absent, score), tf.float32),
     }
@@ -122,9 +111,9 @@ def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
 
 def _cells_beyond(asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor) -> tf.Tensor:
     """The cells of the likeliest column in the rows beyond a value: bool [B, R*C]."""
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     relations = tf.reshape(_mean_by_cell(asked, asked.tokens.numeric_relations), shape)
-    rows = rows_beyond(asked.questions, relations, facts.names, asked.num_rows)
+    rows = rows_beyond(asked.given.questions, relations, facts.names, asked.given.num_rows)
     column = tf.argmax(probabilities, axis=1, output_type=tf.int32)[:, tf.newaxis] % shape[2]
     cells = rows[..., tf.newaxis] & (column == tf.range(shape[2]))[:, tf.newaxis]
     return tf.reshape(cells, tf.shape(probabilities)) & (probabilities > -float("inf"))
@@ -135,20 +124,18 @@ def _swapped(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """Each cell's place, with the likeliest one and that of the row that the words name swapped.
 
-    Returns:
-        int32 [B, R*C], and whether the words name a row, bool [B].
+    They are int32 [B, R*C]; the second says whether the words name a row, bool [B].
     """
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     num_tokens = _token_cells(asked)[1]
-    mentioned, of_tokens, ranks = (
-        tf.reshape(values, shape) for values in (facts.mentioned, num_tokens, facts.ranks)
-    )
-    sizes = asked.num_rows, asked.num_columns
+    of_cells = (facts.mentioned, num_tokens, facts.ranks)
+    mentioned, of_tokens, ranks = (tf.reshape(values, shape) for values in of_cells)
+    questions, headers, _, *sizes = asked.given
     is_time = asked.columns.is_time
     of_tables = TableFacts(mentioned, of_tokens, ranks, facts.names, is_time, *sizes)
     best = tf.argmax(probabilities, axis=1, output_type=tf.int32)  # [B]
     column = best % shape[2]
-    row = rows_in_words(asked.questions, asked.headers, of_tables, column)
+    row = rows_in_words(questions, headers, of_tables, column)
     named = tf.where(row < 0, best, row * shape[2] + column)
     is_one = (likeliest == _NONE) & ~_asks_for_several(asked)
     is_one &= (row >= 0) & (tf.gather(num_tokens, named, batch_dims=1) > 0)
@@ -162,7 +149,7 @@ def _swapped(
 
 def _asks_for_several(asked: RawFeatures) -> tf.Tensor:
     """Bool [B]."""
-    text = tf.strings.lower(asked.questions, encoding="utf-8")
+    text = tf.strings.lower(asked.given.questions, encoding="utf-8")
     return tf.strings.regex_full_match(text, ASKS_FOR_SEVERAL)
 
 
@@ -197,31 +184,22 @@ def _selected(
 
 
 class _Result(NamedTuple):
-    """What is computed from the selected cells.
+    """What is computed from the selected cells."""
 
-    Attributes:
-        texts: string [B]; "" for NONE.
-        is_possible: bool [B], whether the cells have what the aggregation needs.
-        is_unlike: bool [B], whether units cannot be added: the answer is the cells themselves.
-        numbers: float64 [B, R*C], of all cells; NaN for none.
-    """
-
-    texts: tf.Tensor
-    is_possible: tf.Tensor
-    is_unlike: tf.Tensor
-    numbers: tf.Tensor
+    texts: tf.Tensor  # string [B]; "" for NONE
+    is_possible: tf.Tensor  # bool [B], whether the cells have what the aggregation needs
+    is_unlike: tf.Tensor  # bool [B], whether units cannot be added: the cells are the answer
+    numbers: tf.Tensor  # float64 [B, R*C], of all cells; NaN for none
 
 
 def _computed(
     asked: RawFeatures, facts: TokenFacts | None, selected: tf.Tensor, likeliest: tf.Tensor
 ) -> _Result:
     """What `answer_of_cells` computes (mate_tf/answers/alternatives.py); without facts TAPAS's."""
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     batch, size = tf.unstack(tf.shape(selected))
-    numbers, units, texts = (
-        tf.reshape(of_cells, [batch, size])
-        for of_cells in (asked.columns.numbers, asked.columns.units, asked.cells)
-    )
+    of_cells = (asked.columns.numbers, asked.columns.units, asked.given.cells)
+    numbers, units, texts = (tf.reshape(values, [batch, size]) for values in of_cells)
     is_summed = selected & ~tf.math.is_nan(numbers)
     num_numbers = tf.math.count_nonzero(is_summed, axis=1, dtype=tf.float64)
     sums = tf.reduce_sum(tf.where(is_summed, numbers, tf.zeros_like(numbers)), axis=1)
@@ -276,17 +254,9 @@ def _compared(
 ) -> tuple[dict[str, tf.Tensor], dict[tuple[str, ...], tf.Tensor]]:
     """What comparing cells by their ranks gives, by operator, and where it is possible.
 
-    Args:
-        asked: the questions and tables.
-        facts: of all cells.
-        selected: bool [B, R*C].
-        pair: int32 [B, 2], the first two selected cells.
-        has_two: bool [B], whether two are selected.
-        texts: string [B, R*C].
-        plain: the same in lower case, without blanks around it.
-
-    Returns:
-        string [B] and bool [B].
+    `pair`, int32 [B, 2], has the first two selected cells, and `has_two`, bool [B], says whether
+    there are two. `plain` has the texts [B, R*C] in lower case, without blanks around them. The
+    results are string [B] and bool [B].
     """
     ranks = tf.gather(facts.ranks, pair, batch_dims=1)  # [B, 2]
     first, second = ranks[:, 0], ranks[:, 1]
@@ -353,7 +323,7 @@ def _token_facts(asked: RawFeatures) -> TokenFacts:
     places = tf.argmax(is_same, axis=-1, output_type=tf.int32)
     shares = _mean_by_cell(asked, mentioned)
     of_places = tf.math.divide_no_nan(_mean_by_cell(asked, places), shares)
-    batch, width = tf.unstack(tf.shape(asked.headers))
+    batch, width = tf.unstack(tf.shape(asked.given.headers))
     in_header = (tokens.column_ids > 0) & (tokens.row_ids == 0) & (tokens.input_mask > 0)
     columns = tf.range(batch)[:, tf.newaxis] * width + tokens.column_ids - 1
     columns = tf.reshape(tf.where(in_header, columns, -1), [-1])
@@ -367,8 +337,8 @@ def _token_facts(asked: RawFeatures) -> TokenFacts:
 
 def _named_cells(asked: RawFeatures, pair: tf.Tensor, facts: TokenFacts) -> tf.Tensor:
     """The cells that name the rows of two cells: int32 [B, 2]."""
-    shape = tf.shape(asked.cells)
-    width, num_columns = shape[2], asked.num_columns[:, tf.newaxis]
+    shape = tf.shape(asked.given.cells)
+    width, num_columns = shape[2], asked.given.num_columns[:, tf.newaxis]
     rows, columns = pair // width, pair % width
     mentioned = tf.reshape(facts.mentioned, shape)
     of_columns = tf.reduce_sum(tf.gather(mentioned, rows, batch_dims=1), axis=1)  # [B, C]
@@ -382,7 +352,7 @@ def _named_cells(asked: RawFeatures, pair: tf.Tensor, facts: TokenFacts) -> tf.T
 
 def _mean_by_cell(asked: RawFeatures, values: tf.Tensor) -> tf.Tensor:
     """Averages token values [B, S] over each cell: float64 [B, R*C], 0 where it has no token."""
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     cells, num_tokens = _token_cells(asked)  # [B * S], [B, R*C]
     flat = tf.reshape(tf.cast(values, tf.float64), [-1])
     sums = tf.math.unsorted_segment_sum(flat, cells, tf.reduce_prod(shape))
@@ -418,10 +388,12 @@ def format_numbers(values: tf.Tensor) -> tf.Tensor:
     digits = tf.strings.regex_replace(parts, r"e.*|\.", "")
     exponent = tf.strings.to_number(tf.strings.regex_replace(parts, ".*e", ""), tf.int32)
     # Zeros on both sides; those not needed are removed below.
-    digits = tf.strings.join([_zeros(-exponent), digits, _zeros(exponent + 1 - _DIGITS)])
+    zeros = tf.fill(tf.shape(digits), _ZEROS)
+    left, right = (tf.maximum(n, 0) for n in (-exponent, exponent + 1 - _DIGITS))
+    before, behind = (tf.strings.substr(zeros, 0 * n, n) for n in (left, right))
+    digits = tf.strings.join([before, digits, behind])
     point = tf.maximum(exponent, 0) + 1
-    all_of_it = tf.strings.length(digits)
-    fraction = tf.strings.substr(digits, point, all_of_it - point)
+    fraction = tf.strings.substr(digits, point, tf.strings.length(digits) - point)
     sign = tf.where(values < 0.0, "-", "")
     decimals = tf.strings.join([sign, tf.strings.substr(digits, 0 * point, point), ".", fraction])
     decimals = tf.strings.regex_replace(decimals, r"\.?0*$", "")
@@ -434,18 +406,10 @@ def clock_texts(values: tf.Tensor) -> tf.Tensor:
     whole = tf.cast(seconds, tf.int64)
     rest = tf.strings.as_string(seconds - tf.cast(whole, tf.float64), precision=6)
     rest = tf.strings.regex_replace(tf.strings.regex_replace(rest, "0+$", ""), r"^0|\.$", "")
-    parts = [
-        tf.strings.as_string(part, width=2, fill="0")
-        for part in (whole // 3600, whole // 60 % 60, whole % 60)
-    ]
+    clock = (whole // 3600, whole // 60 % 60, whole % 60)
+    parts = [tf.strings.as_string(part, width=2, fill="0") for part in clock]
     sign = tf.where(values < 0.0, "-", "")
     return tf.strings.join([sign, tf.strings.join(parts, ":"), rest])
-
-
-def _zeros(number: tf.Tensor) -> tf.Tensor:
-    """Strings [N] of as many zeros as the numbers int32 [N] say."""
-    number = tf.maximum(number, 0)
-    return tf.strings.substr(tf.fill(tf.shape(number), _ZEROS), 0 * number, number)
 
 
 def _cell_probabilities(
@@ -453,11 +417,10 @@ def _cell_probabilities(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The probability of each cell, -inf where it was not seen: float64 [B, R*C], in two ways.
 
-    Returns:
-        The probability by which cells are selected; and that given the cell's column, times the
-        column's probability.
+    The first is that by which cells are selected, the second that given the cell's column, times
+    the column's probability.
     """
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     is_seen = _token_cells(asked)[1] > 0
     unseen = tf.constant(-float("inf"), tf.float64)
     probabilities = tf.where(is_seen, _mean_by_cell(asked, outputs["token_probabilities"]), unseen)
@@ -477,7 +440,7 @@ def _cell_probabilities(
 
 def _token_cells(asked: RawFeatures) -> tuple[tf.Tensor, tf.Tensor]:
     """The body cell of each token, or -1, [B * S]; and the number of tokens of each, [B, R*C]."""
-    shape = tf.shape(asked.cells)
+    shape = tf.shape(asked.given.cells)
     rows, columns = asked.tokens.row_ids - 1, asked.tokens.column_ids - 1
     cells = (tf.range(shape[0])[:, tf.newaxis] * shape[1] + rows) * shape[2] + columns
     cells = tf.reshape(tf.where((rows >= 0) & (columns >= 0), cells, -1), [-1])

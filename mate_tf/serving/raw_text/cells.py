@@ -25,51 +25,37 @@ from mate_tf.serving.raw_text.texts import (
 from mate_tf.tables import notations, values
 
 _NAN = np.float64("nan")
-_NUMBER_FIELDS = (
-    "open sign currency inner_sign inner_open percent digits unit sign_behind close".split()
-)
+_NUMBER_FIELDS = "open sign currency inner_sign inner_open percent digits unit sign_behind close"
 _CLOCK_FIELDS = ["hour", "minute", "second", "half", "oclock", "zone", "offset"]
 _MIXED_FIELDS = ["sign", "whole", "top", "bottom", "unit"]
-DAY = 86_400.0  # seconds
+_DAY = 86_400.0  # seconds
+_UNITS_OF_TIME = {"d": _DAY, "h": 3600.0, "m": 60.0, "s": 1.0}
 _DAYS_OF_400_YEARS = 146_097.0
 _WEEKDAY_OF_DAY_0 = 1.0  # of what `days_of` counts; 0 is a Monday
 
 
 class Cells(NamedTuple):
-    """All readings of cells.
+    """All readings of cells."""
 
-    Attributes:
-        text: string [N], in plain characters; "" of a cell without a value.
-        numbers: float64 [N, 4], with a decimal point and a comma; then both times the power of ten
-            that the unit may mean.
-        is_both: bool [N, 2], whether the number can be read with a point and with a comma.
-        units: string [N, 2]; the second if the unit is a power of ten.
-        has_power: bool [N].
-        factor: int32 [N].
-        dates: float64 [N, 3, 4]: year, month, day and seconds, if the order is certain or usual, if
-            the day and if the month comes first.
-        order: int32 [N]: of dates in numbers, 1 if only the day can come first, 2 if only the month
-            can, 3 if the column has to decide; otherwise 0.
-        zone: float64 [N], how many seconds the date's clock is ahead of UTC.
-        clock: float64 [N, 3].
-        is_time: bool [N].
-        duration: float64 [N].
-        is_year: bool [N].
-    """
-
-    text: tf.Tensor
+    text: tf.Tensor  # string [N], in plain characters; "" of a cell without a value
+    # float64 [N, 4], with a decimal point and a comma; then both times the power of ten that the
+    # unit may mean.
     numbers: tf.Tensor
-    is_both: tf.Tensor
-    units: tf.Tensor
-    has_power: tf.Tensor
-    factor: tf.Tensor
+    is_both: tf.Tensor  # bool [N, 2], whether the number can be read with a point and with a comma
+    units: tf.Tensor  # string [N, 2]; the second if the unit is a power of ten
+    has_power: tf.Tensor  # bool [N]
+    factor: tf.Tensor  # int32 [N]
+    # float64 [N, 3, 4]: year, month, day and seconds, if the order is certain or usual, if the day
+    # and if the month comes first.
     dates: tf.Tensor
+    # int32 [N]: of dates in numbers, 1 if only the day can come first, 2 if only the month can, 3
+    # if the column has to decide; otherwise 0.
     order: tf.Tensor
-    zone: tf.Tensor
-    clock: tf.Tensor
-    is_time: tf.Tensor
-    duration: tf.Tensor
-    is_year: tf.Tensor
+    zone: tf.Tensor  # float64 [N], how many seconds the date's clock is ahead of UTC
+    clock: tf.Tensor  # float64 [N, 3]
+    is_time: tf.Tensor  # bool [N]
+    duration: tf.Tensor  # float64 [N]
+    is_year: tf.Tensor  # bool [N]
 
 
 def read_cells(texts: tf.Tensor) -> Cells:
@@ -169,8 +155,8 @@ def _date_of_days(days: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
 def in_utc(dates: tf.Tensor, zone: tf.Tensor) -> tf.Tensor:
     """Complete dates [..., 4] whose clocks are `zone` [...] seconds ahead of UTC, in UTC."""
     time = dates[..., 3] - zone
-    days = days_of(*tf.unstack(dates[..., :3], axis=-1)) + time // DAY
-    return tf.stack([*_date_of_days(days), time - time // DAY * DAY], axis=-1)
+    days = days_of(*tf.unstack(dates[..., :3], axis=-1)) + time // _DAY
+    return tf.stack([*_date_of_days(days), time - time // _DAY * _DAY], axis=-1)
 
 
 def _of_week(year: tf.Tensor, week: tf.Tensor, day: tf.Tensor, time: tf.Tensor) -> tf.Tensor:
@@ -190,9 +176,8 @@ def _dates(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     bar = notations.BAR
     is_date = is_match(parts, rf"[?.w]?{bar}.*")
     parts = tf.where(is_date, parts, bar * 4)
-    order, year, month, day, time = tf.unstack(
-        tf.strings.split(parts, bar).to_tensor("", shape=[None, 5]), axis=1
-    )
+    split = tf.strings.split(parts, bar).to_tensor("", shape=[None, 5])
+    order, year, month, day, time = tf.unstack(split, axis=1)
     clock = captured(tf.where(is_date, time, texts), notations.CLOCK.pattern, _CLOCK_FIELDS)
     seconds = _seconds_of_day(clock)
     said = (clock[name] != "" for name in ("half", "oclock", "zone"))
@@ -249,41 +234,37 @@ def _clocks(
     parts = tf.stack([a, b, c], axis=1)
     parts = tf.where(is_match(fields["sign"], "[^+]")[:, tf.newaxis], -parts, parts)
     parts = tf.where(is_length[:, tf.newaxis], parts, _NAN)
-    alone = tf.stack([time, tf.fill(tf.shape(time), _NAN), tf.fill(tf.shape(time), _NAN)], axis=1)
+    alone = tf.pad(time[:, tf.newaxis], [[0, 0], [0, 2]], constant_values=_NAN)
     return tf.where(is_time[:, tf.newaxis], alone, parts), is_time, is_day | is_length
+
+
+def _with_names(pattern: str, names: str) -> str:
+    """A pattern with names, of a letter each, for its groups."""
+    of_groups = iter(names)
+    return re.sub(r"\((?!\?)", lambda _: f"(?P<{next(of_groups)}>", pattern)
 
 
 def _durations(texts: tf.Tensor) -> tf.Tensor:
     """Seconds [N] of lengths of time in words and in the form of ISO 8601."""
-    iso = notations.ISO_DURATION.pattern
-    names = iter("dhms")
-    iso = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", iso)
-    in_words = "".join(
-        rf"(?:(?P<{name}>\d+(?:[.,]\d+)?) ?(?:{'|'.join(map(re.escape, units))})[., ]*(?:and )?)?"
-        for name, units in _units_of_time().items()
-    )
+    iso = _with_names(notations.ISO_DURATION.pattern, "dhms")
+    by_length = sorted(notations.SECONDS, key=len, reverse=True)
+    in_words = ""
+    for name, size in _UNITS_OF_TIME.items():
+        units = "|".join(re.escape(u) for u in by_length if notations.SECONDS[u] == size)
+        in_words += rf"(?:(?P<{name}>\d+(?:[.,]\d+)?) ?(?:{units})[., ]*(?:and )?)?"
     total = tf.fill(tf.shape(texts), _NAN)
     for pattern, least in ((iso, 1), (in_words, 2)):
-        fields = captured(texts, pattern, ["d", "h", "m", "s"])
+        fields = captured(texts, pattern, list("dhms"))
         parts = tf.stack([to_number(fields[name]) for name in "dhms"], axis=1)  # [N, 4]
         given = tf.math.count_nonzero(~tf.math.is_nan(parts), axis=1)
-        seconds = tf.reduce_sum(_or(parts, 0.0) * [86_400.0, 3600.0, 60.0, 1.0], axis=1)
+        seconds = tf.reduce_sum(_or(parts, 0.0) * list(_UNITS_OF_TIME.values()), axis=1)
         total = tf.where(tf.math.is_nan(total) & (given >= least), seconds, total)
     return total
 
 
-def _units_of_time() -> dict[str, list[str]]:
-    names = {86_400.0: "d", 3600.0: "h", 60.0: "m", 1.0: "s"}
-    units: dict[str, list[str]] = {name: [] for name in names.values()}
-    for unit in sorted(notations.SECONDS, key=len, reverse=True):
-        units[names[notations.SECONDS[unit]]].append(unit)
-    return units
-
-
 def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     """The numbers of `Cells`, is_both, units, has_power, factor and is_year."""
-    names = iter("sabcdw")
-    pattern = re.sub(r"\((?!\?)", lambda _: f"(?P<{next(names)}>", notations.TERMS.pattern)
+    pattern = _with_names(notations.TERMS.pattern, "sabcdw")
     fields = {
         name: tf.strings.regex_replace(field, ",", "")
         for name, field in captured(texts, pattern, list("sabcdw")).items()
@@ -305,7 +286,7 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     unit_of_terms = tf.where(is_mixed, tf.strings.strip(mixed["unit"]), unit_of_terms)
     is_terms |= is_mixed
 
-    found = captured(tf.where(is_terms, "", texts), notations.NUMBER, _NUMBER_FIELDS)
+    found = captured(tf.where(is_terms, "", texts), notations.NUMBER, _NUMBER_FIELDS.split())
     digits = found["digits"]
     unit, power, factor, is_unit = _unit(found)
     unit = tf.where(is_terms, unit_of_terms, unit)
@@ -339,16 +320,8 @@ def _numbers(texts: tf.Tensor) -> tuple[tf.Tensor, ...]:
     stacked = tf.stack(numbers, axis=1)
     is_both = ~tf.math.is_nan(stacked[:, :2])
     # Where one form does not fit, the other is taken.
-    p, c, weak_p, weak_c = numbers
-    stacked = tf.stack(
-        [
-            tf.where(tf.math.is_nan(p), c, p),
-            tf.where(tf.math.is_nan(c), p, c),
-            tf.where(tf.math.is_nan(p), weak_c, weak_p),
-            tf.where(tf.math.is_nan(c), weak_p, weak_c),
-        ],
-        axis=1,
-    )
+    others = tf.gather(stacked, [1, 0, 3, 2], axis=1)
+    stacked = tf.where(tf.tile(is_both, [1, 2]), stacked, others)
     is_number = ~tf.math.is_nan(stacked[:, 0])
     behind = tf.strings.regex_replace(unit, "^[^ ]* ?", "")
     sign = mapped(behind, notations.CURRENCIES, "", tf.string)

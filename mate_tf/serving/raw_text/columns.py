@@ -10,7 +10,6 @@ Shapes: B batch, R rows, C columns, V values of all questions, Q values of a que
 """
 
 import itertools
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
@@ -19,7 +18,7 @@ import tensorflow as tf
 from mate_tf.features.numeric import EQUAL, GREATER, LEAST_TOO_LARGE, LESS
 from mate_tf.serving.raw_text.cells import Cells, day_of_digits, in_utc, read_cells
 from mate_tf.serving.raw_text.numbers import QuestionValues, fields_of_texts, text_values
-from mate_tf.serving.raw_text.texts import mapped
+from mate_tf.serving.raw_text.texts import is_one_of, mapped
 from mate_tf.tables import notations
 from mate_tf.tables.columns import (
     DAY_NAME,
@@ -43,27 +42,16 @@ _KINDS = [(True, False, False, False, False)] + [
 
 
 class Columns(NamedTuple):
-    """Tables as they were understood: what is computed from cells, and what they are compared by.
+    """Tables as they were understood: what is computed of cells, and what they are compared by."""
 
-    Attributes:
-        fields: float64 [B, C, R, 5], the values that cells are compared by; NaN for none.
-        number_way: int32 [B, C], which of `Cells.numbers` a column has.
-        date_way: int32 [B, C], which of `Cells.dates`.
-        numbers: float64 [B, R, C], to compute with; NaN for none.
-        units: int32 [B, R, C], known ones; -1 for none.
-        is_duration: bool [B, C].
-        is_time: bool [B, C], columns of dates or times of day.
-        is_total: bool [B, R], rows that are totals of others.
-    """
-
-    fields: tf.Tensor
-    number_way: tf.Tensor
-    date_way: tf.Tensor
-    numbers: tf.Tensor
-    units: tf.Tensor
-    is_duration: tf.Tensor
-    is_time: tf.Tensor
-    is_total: tf.Tensor
+    fields: tf.Tensor  # float64 [B, C, R, 5], what cells are compared by; NaN for none
+    number_way: tf.Tensor  # int32 [B, C], which of `Cells.numbers` a column has
+    date_way: tf.Tensor  # int32 [B, C], which of `Cells.dates`
+    numbers: tf.Tensor  # float64 [B, R, C], to compute with; NaN for none
+    units: tf.Tensor  # int32 [B, R, C], known ones; -1 for none
+    is_duration: tf.Tensor  # bool [B, C]
+    is_time: tf.Tensor  # bool [B, C], columns of dates or times of day
+    is_total: tf.Tensor  # bool [B, R], rows that are totals of others
 
 
 def read_columns(
@@ -81,12 +69,11 @@ def read_columns(
     shape = tf.shape(cells, tf.int64)
     flat = tf.reshape(cells, [-1])
     signed = tf.reshape(_with_signs(cells), [-1])
-    read = Cells(
-        *(
-            tf.reshape(part, tf.concat([shape, tf.shape(part, tf.int64)[1:]], axis=0))
-            for part in read_cells(signed)
-        )
+    parts = (
+        tf.reshape(part, tf.concat([shape, tf.shape(part, tf.int64)[1:]], axis=0))
+        for part in read_cells(signed)
     )
+    read = Cells(*parts)
     names = tf.strings.lower(headers, encoding="utf-8")
     number_way, date_way = _number_way(read), _date_way(read)
     number_index = tf.broadcast_to(number_way[:, tf.newaxis], tf.shape(cells))
@@ -95,21 +82,18 @@ def read_columns(
     are_labels = _are_labels(units)[:, tf.newaxis]
     numbers, units = tf.where(are_labels, _NAN, numbers), tf.where(are_labels, "", units)
     numbers, units = _with_sides(read.text, numbers, units)
-    dates = tf.gather(
-        read.dates, tf.broadcast_to(date_way[:, tf.newaxis], tf.shape(cells)), batch_dims=3
-    )  # [B, R, C, 4]
+    date_index = tf.broadcast_to(date_way[:, tf.newaxis], tf.shape(cells))
+    dates = tf.gather(read.dates, date_index, batch_dims=3)  # [B, R, C, 4]
     zone, has_zone = read.zone, _given(read.zone) & tf.reduce_all(_given(dates), axis=-1)
     least, most = _range(zone, _given(zone))
     is_shifted = has_zone & (least < most)[:, tf.newaxis]
     dates = tf.where(is_shifted[..., tf.newaxis], in_utc(dates, zone), dates)
 
     has_date = tf.reduce_any(_given(dates), axis=-1)
-    is_of_years = tf.reduce_any(read.is_year, axis=1) & (
-        tf.reduce_any(has_date, axis=1) | _has(names, YEAR_NAME.pattern)
-    )
-    as_year = tf.concat(
-        [numbers[..., tf.newaxis], tf.fill(tf.shape(dates[..., 1:]), _NAN)], axis=-1
-    )
+    may_be_years = tf.reduce_any(has_date, axis=1) | _has(names, YEAR_NAME.pattern)
+    is_of_years = tf.reduce_any(read.is_year, axis=1) & may_be_years
+    none = tf.fill(tf.shape(dates[..., 1:]), _NAN)
+    as_year = tf.concat([numbers[..., tf.newaxis], none], axis=-1)
     is_lone_year = read.is_year & is_of_years[:, tf.newaxis]
     dates = tf.where(is_lone_year[..., tf.newaxis], as_year, dates)
     has_date |= is_lone_year
@@ -120,9 +104,11 @@ def read_columns(
     seconds, as_time = _seconds(read, names)
     times = tf.where(as_time[:, tf.newaxis], seconds, _NAN)
     lengths = tf.where(as_time[:, tf.newaxis] | _given(read.duration), read.duration, seconds)
-    has_part = _has_part(read)[:, tf.newaxis] & ~as_time[:, tf.newaxis]  # 59.20 beside 1:02.05
-    lengths = tf.where(has_part & ~_given(lengths) & (units == ""), numbers, lengths)
-    sizes = _mapped_grid(units, notations.SECONDS, _NAN, tf.float64)
+    in_parts = _given(read.clock) & (read.clock != tf.floor(read.clock))
+    has_part = tf.reduce_any(in_parts, axis=[1, 3]) & ~as_time  # 59.20 beside 1:02.05
+    is_length = has_part[:, tf.newaxis] & ~_given(lengths) & (units == "")
+    lengths = tf.where(is_length, numbers, lengths)
+    sizes = mapped(units, notations.SECONDS, _NAN, tf.float64)
     least, most = _range(sizes, _given(sizes))
     has_lengths = tf.reduce_any(_given(lengths), axis=1) | (least < most)  # [B, C]
     is_filled = has_lengths[:, tf.newaxis] & ~_given(lengths)
@@ -132,26 +118,22 @@ def read_columns(
     has = tf.stack([has_date, _given(times), _given(lengths), _given(numbers)], axis=1)
     counts = tf.math.count_nonzero(has, axis=2)  # [B, 4, C]
     num_filled = tf.math.count_nonzero(read.text != "", axis=1)  # [B, C]
-    is_enough = tf.cast(tf.reduce_max(counts, axis=1), tf.float64) >= SHARE_OF_KIND * tf.cast(
-        num_filled, tf.float64
-    )
+    most, filled = (tf.cast(it, tf.float64) for it in (tf.reduce_max(counts, axis=1), num_filled))
+    is_enough = most >= SHARE_OF_KIND * filled
     kind = tf.where(is_enough, tf.argmax(counts, axis=1, output_type=tf.int32), 4)
     kind = tf.where(num_filled > 0, kind, 5)  # 0 dates, 1 times, 2 lengths, 3 numbers, 4 text
     is_duration = kind == 2
-    known = tf.where(
-        is_duration[:, tf.newaxis], -1, _mapped_grid(_bare(units), _UNIT_PLACES, -1, tf.int32)
-    )
+    known = tf.where(is_duration[:, tf.newaxis], -1, _unit_places(units))
     amounts = tf.where(is_duration[:, tf.newaxis], lengths, numbers)
     is_amount = (kind == 2) | (kind == 3)
     is_total = _total_rows(read.text, tf.where(is_amount[:, tf.newaxis], amounts, _NAN))
 
     old = text_values(flat)
+    others = amounts, known, is_duration, kind < 2, is_total
     if version == 1:
         fields = fields_of_texts(old, shape, is_cell, num_rows)
         way = tf.zeros_like(kind)
-        return Columns(
-            _by_column(fields), way, way, amounts, known, is_duration, kind < 2, is_total
-        )
+        return Columns(tf.transpose(fields, [0, 2, 1, 3]), way, way, *others)
     is_read = (read.text != "") & (read.order != 3)
     of_text = fields_of_texts(old, shape, is_cell & is_read, num_rows)
     of_kind = kind[:, tf.newaxis]
@@ -165,9 +147,7 @@ def read_columns(
     date = tf.where((is_of_years & read.is_year)[..., tf.newaxis], as_year, date)
     fields = tf.concat([number[..., tf.newaxis], date], axis=-1)
     fields = tf.where((of_kind == 4)[..., tf.newaxis], of_text, fields)
-    return Columns(
-        _by_column(fields), number_way, date_way, amounts, known, is_duration, kind < 2, is_total
-    )
+    return Columns(tf.transpose(fields, [0, 2, 1, 3]), number_way, date_way, *others)
 
 
 def _total_rows(texts: tf.Tensor, amounts: tf.Tensor) -> tf.Tensor:
@@ -178,9 +158,8 @@ def _total_rows(texts: tf.Tensor, amounts: tf.Tensor) -> tf.Tensor:
         amounts: float64 [B, R, C], NaN where a column is none of numbers.
     """
     first = tf.argmax(texts != "", axis=2)  # [B, R]
-    is_named = tf.strings.regex_full_match(
-        tf.gather(texts, first, batch_dims=2), notations.TOTAL.pattern
-    )
+    firsts = tf.gather(texts, first, batch_dims=2)
+    is_named = tf.strings.regex_full_match(firsts, notations.TOTAL.pattern)
     none = tf.zeros_like(amounts)
     parts = tf.where(is_named[..., tf.newaxis] | ~_given(amounts), none, amounts)
     above = tf.cumsum(parts, axis=1, exclusive=True)
@@ -232,10 +211,6 @@ def _range(values: tf.Tensor, is_given: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor
     return least, tf.reduce_max(tf.where(is_given, values, -np.inf), axis=1)
 
 
-def _by_column(fields: tf.Tensor) -> tf.Tensor:
-    return tf.transpose(fields, [0, 2, 1, 3])
-
-
 def _given(values: tf.Tensor) -> tf.Tensor:
     return ~tf.math.is_nan(values)
 
@@ -248,19 +223,11 @@ def _has(names: tf.Tensor, pattern: str) -> tf.Tensor:
     return tf.strings.regex_full_match(names, f"(?s).*(?:{pattern}).*")
 
 
-def _mapped_grid(texts: tf.Tensor, mapping, default, dtype: tf.DType) -> tf.Tensor:
-    return tf.reshape(mapped(tf.reshape(texts, [-1]), mapping, default, dtype), tf.shape(texts))
-
-
-def _is_one_of(texts: tf.Tensor, words: Iterable[str]) -> tf.Tensor:
-    return _mapped_grid(texts, dict.fromkeys(words, 1), 0, tf.int32) > 0
-
-
-_UNIT_PLACES = {unit: place for place, unit in enumerate(_KNOWN_UNITS)}
-
-
-def _bare(units: tf.Tensor) -> tf.Tensor:
-    return tf.strings.regex_replace(tf.strings.regex_replace(units, r" \(.*", ""), r"\.+$", "")
+def _unit_places(units: tf.Tensor) -> tf.Tensor:
+    """The number of each known unit, -1 for others: int32."""
+    bare = tf.strings.regex_replace(tf.strings.regex_replace(units, r" \(.*", ""), r"\.+$", "")
+    places = {unit: place for place, unit in enumerate(_KNOWN_UNITS)}
+    return mapped(bare, places, -1, tf.int32)
 
 
 def _number_way(cells: Cells) -> tf.Tensor:
@@ -268,13 +235,13 @@ def _number_way(cells: Cells) -> tf.Tensor:
     point, comma = tf.unstack(cells.is_both, axis=-1)
     points = tf.math.count_nonzero(point & ~comma, axis=1)
     commas = tf.math.count_nonzero(comma & ~point, axis=1)
-    is_pointed = _is_one_of(cells.units[..., 0], notations.POINTED_CURRENCIES)
+    is_pointed = is_one_of(cells.units[..., 0], notations.POINTED_CURRENCIES)
     is_pointed &= cells.numbers[..., 0] != cells.numbers[..., 1]
     commas += tf.math.count_nonzero(is_pointed, axis=1)
     factor = cells.factor
     least = tf.reduce_min(tf.where(factor > 0, factor, 99), axis=1)
     most = tf.reduce_max(factor, axis=1)
-    is_money = _is_one_of(cells.units[..., 0], notations.CURRENCY_UNITS)
+    is_money = is_one_of(cells.units[..., 0], notations.CURRENCY_UNITS)
     others = tf.reduce_any(cells.has_power | is_money, axis=1)
     is_weak = (most > 0) & (others | (least < most))
     return tf.where(commas > points, 1, 0) + tf.where(is_weak, 2, 0)
@@ -290,12 +257,10 @@ def _date_way(cells: Cells) -> tf.Tensor:
 
 def _are_labels(units: tf.Tensor) -> tf.Tensor:
     """In which columns [B, C] names follow the numbers, no units, as in the library."""
-    is_known = _mapped_grid(_bare(units), _UNIT_PLACES, -1, tf.int32) >= 0
-    is_other = (tf.strings.length(units, unit="UTF8_CHAR") > 1) & ~is_known
+    is_other = (tf.strings.length(units, unit="UTF8_CHAR") > 1) & (_unit_places(units) < 0)
     begins = tf.strings.substr(units, 0, 2, unit="UTF8_CHAR")
-    first = tf.gather(
-        tf.transpose(begins, [0, 2, 1]), tf.argmax(is_other, axis=1), batch_dims=2
-    )  # [B, C]
+    of_columns = tf.transpose(begins, [0, 2, 1])
+    first = tf.gather(of_columns, tf.argmax(is_other, axis=1), batch_dims=2)  # [B, C]
     is_different = is_other & (begins != first[:, tf.newaxis])
     different, others = (tf.math.count_nonzero(it, axis=1) for it in (is_different, is_other))
     return (different > 0) & (2 * different >= others)
@@ -311,10 +276,9 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     is_odd |= tf.reduce_any(cells.clock < 0, axis=-1)
     is_odd |= is_clock & tf.strings.regex_full_match(cells.text, r"\+.*")
     has_three = tf.reduce_any(length == 3, axis=1)
-    is_mixed = tf.math.count_nonzero(
-        tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)]), axis=0
-    )
-    is_length = tf.reduce_any(is_odd | _given(cells.duration), axis=1) | (is_mixed > 1)
+    lengths = tf.stack([tf.reduce_any(length == n, axis=1) for n in (1, 2, 3)])
+    is_mixed = tf.math.count_nonzero(lengths, axis=0) > 1
+    is_length = tf.reduce_any(is_odd | _given(cells.duration), axis=1) | is_mixed
     is_of_hours = _has(names, HOURS_NAME.pattern) & ~_has(names, TIME_NAME.pattern)
     is_length |= _has(names, LENGTH_NAME.pattern) | is_of_hours
     is_one_digit = is_clock & tf.strings.regex_full_match(cells.text, "[0-9]:.*")
@@ -327,11 +291,6 @@ def _seconds(cells: Cells, names: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     two = tf.where((as_time | is_of_hours)[:, tf.newaxis], a * 3600 + b * 60, a * 60 + b)
     seconds = tf.where(length == 3, a * 3600 + b * 60 + c, tf.where(length == 2, two, a))
     return seconds, as_time & (num_clocks > 0)
-
-
-def _has_part(cells: Cells) -> tf.Tensor:
-    """In which columns [B, C] a clock has parts of seconds."""
-    return tf.reduce_any(_given(cells.clock) & (cells.clock != tf.floor(cells.clock)), axis=[1, 3])
 
 
 def ranks(columns: Columns, version: int) -> tuple[tf.Tensor, tf.Tensor]:
@@ -347,9 +306,8 @@ def ranks(columns: Columns, version: int) -> tuple[tf.Tensor, tf.Tensor]:
     keys = _keys(columns.fields, common[:, :, tf.newaxis])  # [B, C, R]
     keys = tf.where(has_rank, keys, tf.float64.max)
     in_order = tf.sort(keys)
-    is_new = tf.concat(
-        [tf.ones_like(in_order[..., :1], tf.bool), in_order[..., 1:] != in_order[..., :-1]], axis=-1
-    )
+    is_first = tf.ones_like(in_order[..., :1], tf.bool)
+    is_new = tf.concat([is_first, in_order[..., 1:] != in_order[..., :-1]], axis=-1)
     is_new &= in_order < tf.float64.max
     rank_in_order = tf.cumsum(tf.cast(is_new, tf.int32), axis=-1)
     places = _places(in_order, keys)
@@ -362,16 +320,14 @@ def ranks(columns: Columns, version: int) -> tuple[tf.Tensor, tf.Tensor]:
 
 def relations(columns: Columns, questions: QuestionValues) -> tf.Tensor:
     """How a question's values compare with each cell's: bits, int32 [B, R, C]."""
-    numbers = tf.gather(
-        tf.transpose(questions.numbers, [0, 2, 1]), columns.number_way, batch_dims=1
-    )[..., tf.newaxis]  # [B, C, Q, 1]
-    dates = tf.gather(
-        tf.transpose(questions.dates, [0, 2, 1, 3]), columns.date_way, batch_dims=1
-    )  # [B, C, Q, 4]
+    by_way = tf.transpose(questions.numbers, [0, 2, 1])
+    numbers = tf.gather(by_way, columns.number_way, batch_dims=1)[..., tf.newaxis]  # [B, C, Q, 1]
+    by_way = tf.transpose(questions.dates, [0, 2, 1, 3])
+    dates = tf.gather(by_way, columns.date_way, batch_dims=1)  # [B, C, Q, 4]
     none = tf.fill(tf.shape(dates), _NAN)
-    fields = tf.concat(
-        [tf.concat([numbers, none], axis=-1), tf.concat([none[..., :1], dates], axis=-1)], axis=2
-    )  # [B, C, 2 Q, 5]
+    of_numbers = tf.concat([numbers, none], axis=-1)
+    of_dates = tf.concat([none[..., :1], dates], axis=-1)
+    fields = tf.concat([of_numbers, of_dates], axis=2)  # [B, C, 2 Q, 5]
     is_given = _given(fields)
     has_value, common = _compared(columns)
     bits = tf.zeros_like(has_value, tf.int32)  # [B, C, R]
@@ -406,12 +362,11 @@ def _relations_of_kind(
     largest = tf.float64.max
     above = tf.where(is_asked, of_question, largest)
     below = tf.where(is_asked, of_question, -largest)
-    # One more, so that there is always one.
-    in_order = tf.pad(tf.sort(above), [[0, 0], [0, 0], [0, 1]], constant_values=largest)
+    one_more = [[0, 0], [0, 0], [0, 1]]  # so that there is always one
+    in_order = tf.pad(tf.sort(above), one_more, constant_values=largest)
     least = tf.reduce_min(in_order, axis=-1, keepdims=True)
-    most = tf.reduce_max(
-        tf.pad(below, [[0, 0], [0, 0], [0, 1]], constant_values=-largest), axis=-1, keepdims=True
-    )
+    below = tf.pad(below, one_more, constant_values=-largest)
+    most = tf.reduce_max(below, axis=-1, keepdims=True)
     is_equal = tf.gather(in_order, _places(in_order, keys), batch_dims=2) == keys
     bits = sum(
         bit * tf.cast(holds, tf.int32)
@@ -422,9 +377,8 @@ def _relations_of_kind(
 
 def _keys(fields: tf.Tensor, common: tf.Tensor) -> tf.Tensor:
     """Keys [...] by which values [..., 5] compare in the fields that they have in common."""
-    is_used = common & _given(fields)
-    weights = tf.constant(_WEIGHTS, tf.float64)
-    return tf.reduce_sum(tf.where(is_used, fields, 0.0) * weights, axis=-1)
+    used = tf.where(common & _given(fields), fields, 0.0)
+    return tf.reduce_sum(used * tf.constant(_WEIGHTS, tf.float64), axis=-1)
 
 
 def _places(in_order: tf.Tensor, keys: tf.Tensor) -> tf.Tensor:

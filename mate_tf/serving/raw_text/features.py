@@ -11,7 +11,7 @@ body cells of all tables, table by table and row by row, P their pieces.
 """
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -41,21 +41,13 @@ _EMPTY_MARK = "\N{REPLACEMENT CHARACTER}"
 
 
 class RawInput(NamedTuple):
-    """Questions and their tables, padded to the largest table of the batch.
+    """Questions and their tables, padded to the largest table of the batch."""
 
-    Attributes:
-        questions: string [B].
-        headers: string [B, C].
-        cells: string [B, R, C].
-        num_rows: int32 [B], of each table's body.
-        num_columns: int32 [B].
-    """
-
-    questions: tf.Tensor
-    headers: tf.Tensor
-    cells: tf.Tensor
-    num_rows: tf.Tensor
-    num_columns: tf.Tensor
+    questions: tf.Tensor  # string [B]
+    headers: tf.Tensor  # string [B, C]
+    cells: tf.Tensor  # string [B, R, C]
+    num_rows: tf.Tensor  # int32 [B], of each table's body
+    num_columns: tf.Tensor  # int32 [B]
 
 
 def raw_input(questions: Sequence[str], tables: Sequence[Table]) -> dict[str, np.ndarray]:
@@ -101,13 +93,10 @@ def checked(config: FeatureConfig, given: RawInput) -> RawInput:
         ("num_columns", shape[:1]),
     ):
         actual = tf.shape(getattr(given, name))
-        given = _once(
-            given,
-            tf.reduce_all(actual == expected),
-            f"expected {name} of shape {{}} for cells of shape {{}}, got {{}}",
-            (expected, shape, actual),
-        )
-    given = _once(given, shape[0] > 0, "expected at least 1 question, got {}", (shape[0],))
+        message = f"expected {name} of shape {{}} for cells of shape {{}}, got {{}}"
+        holds = tf.reduce_all(actual == expected)
+        given = _once(given, holds, message, expected, shape, actual)
+    given = _once(given, shape[0] > 0, "expected at least 1 question, got {}", shape[0])
     most_rows = None if config.max_row_id is None else config.max_row_id - 1
     for name, size, most in (
         ("num_rows", shape[1], most_rows),
@@ -116,12 +105,11 @@ def checked(config: FeatureConfig, given: RawInput) -> RawInput:
         numbers = getattr(given, name)
         is_wrong = (numbers < 1) | (numbers > size)
         message = f"expected {name} from 1 to {{}}, as the cells have, got {{}} (example {{}})"
-        given = _once_for_each(given, is_wrong, message, (size,), numbers)
+        given = _once_for_each(given, is_wrong, message, numbers, size)
         if most is not None:
-            message = (
-                f"expected at most {most} {name.removeprefix('num_')}, got {{}} (example {{}})"
-            )
-            given = _once_for_each(given, getattr(given, name) > most, message, (), numbers)
+            what = name.removeprefix("num_")
+            message = f"expected at most {most} {what}, got {{}} (example {{}})"
+            given = _once_for_each(given, getattr(given, name) > most, message, numbers)
     return given
 
 
@@ -155,15 +143,14 @@ def fitting_pieces(
     batch = tf.shape(starts)[0]
     tokens = starts + tf.math.unsorted_segment_sum(tf.cast(needed, tf.int32), examples, batch)
     message = f"expected at most {longest} tokens, got {{}} (example {{}})"
-    allowed = _once_for_each((allowed,), tokens > longest, message, (), tokens)[0]
+    allowed = _once_for_each(allowed, tokens > longest, message, tokens)
     if not config.trim_cells:
         return allowed
     # How many pieces of a table have a word that begins at each place of its cell: [B, places].
     places = tf.reduce_max(word_begins) + 1
     in_histogram = tf.cast(examples, tf.int32) * places + word_begins
-    histogram = tf.math.unsorted_segment_sum(
-        tf.cast(allowed, tf.int32), in_histogram, batch * places
-    )
+    counted = tf.cast(allowed, tf.int32)
+    histogram = tf.math.unsorted_segment_sum(counted, in_histogram, batch * places)
     cost = tf.cumsum(tf.reshape(histogram, [batch, places]), axis=1)
     budgets = longest - starts
     limits = tf.math.count_nonzero(cost <= budgets[:, tf.newaxis], axis=1, dtype=tf.int32)
@@ -179,53 +166,31 @@ def _word_begins(wordpiece: Wordpiece, pieces: tf.RaggedTensor) -> tf.Tensor:
     return of_word - tf.cast(tf.gather(pieces.row_starts(), pieces.value_rowids()), tf.int32)
 
 
-def _once(given, holds: tf.Tensor, message: str, values: tuple):
+def _once(given, holds: tf.Tensor, message: str, *values: tf.Tensor):
     """The tensors if a condition holds, otherwise an error with values in its message."""
     check = tf.debugging.Assert(holds, [tf.strings.format(message, values)])
     with tf.control_dependencies([check]):
-        tensors = [tf.identity(tensor) for tensor in given]
-    return type(given)(*tensors) if hasattr(given, "_fields") else tensors
+        return tf.nest.map_structure(tf.identity, given)
 
 
-def _once_for_each(given, is_wrong: tf.Tensor, message: str, values: tuple, numbers: tf.Tensor):
+def _once_for_each(given, is_wrong: tf.Tensor, message: str, numbers: tf.Tensor, *values):
     """The same for a condition on each example, whose number and place go into the message."""
     example = tf.argmax(is_wrong, output_type=tf.int32)  # the first
-    values = (*values, numbers[example], example)
-    return _once(given, ~tf.reduce_any(is_wrong), message, values)
+    return _once(given, ~tf.reduce_any(is_wrong), message, *values, numbers[example], example)
 
 
 class RawFeatures(NamedTuple):
-    """The features of raw input.
+    """The features of raw input."""
 
-    Attributes:
-        tokens: int32 [B, S].
-        cells: string [B, R, C], padded with empty texts.
-        columns: of the tables, with the numbers in the cells.
-        questions: string [B].
-        headers: string [B, C].
-        num_rows: int32 [B], of each table.
-        num_columns: int32 [B].
-    """
-
-    tokens: TokenFeatures
-    cells: tf.Tensor
-    columns: Columns
-    questions: tf.Tensor
-    headers: tf.Tensor
-    num_rows: tf.Tensor
-    num_columns: tf.Tensor
+    tokens: TokenFeatures  # int32 [B, S]
+    columns: Columns  # of the tables, with the numbers in the cells
+    given: RawInput  # with cells that are padded with empty texts
 
 
 def build_features(
     wordpiece: Wordpiece, config: FeatureConfig, fixed_length: int | None, given: RawInput
 ) -> RawFeatures:
-    """The features of a batch.
-
-    Args:
-        wordpiece: the vocabulary.
-        config: the limits, and what is in a sequence.
-        fixed_length: the only length that the model takes; None where it takes any.
-        given: the questions and tables.
+    """The features of a batch, of a fixed length where the model takes no other.
 
     Raises:
         tf.errors.InvalidArgumentError: when it is run, if shapes do not match, or a question and
@@ -241,11 +206,11 @@ def build_features(
     texts = tf.concat([headers[:, tf.newaxis], given.cells], axis=1)  # [B, R+1, C]
     is_text = tf.concat([is_column[:, tf.newaxis], is_cell], axis=1)
     places = tf.where(is_text)  # int64 [N, 3]
-    tokenizer = graph_wordpiece(wordpiece)
-    pieces = tokenizer.tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
+    tokenize = graph_wordpiece(wordpiece)
+    pieces = tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
     places = tf.gather(places, pieces.value_rowids())  # [P, 3]
 
-    questions = tokenizer.tokenize(given.questions)  # [B, (pieces)]
+    questions = tokenize(given.questions)  # [B, (pieces)]
     cls, sep = (tf.fill([shape[0], 1], special) for special in (wordpiece.cls, wordpiece.sep))
     text_ids = tf.concat([cls, questions, sep], axis=1)
     starts = tf.cast(text_ids.row_lengths(), tf.int32)  # [B]
@@ -276,7 +241,10 @@ def build_features(
     )  # [P] each
     examples = tf.cast(places[:, 0], tf.int32)  # [P]
     num_pieces = tf.math.unsorted_segment_sum(one, examples, tf.shape(starts)[0])  # [B]
-    length = _padded_length(config, fixed_length, tf.reduce_max(starts + num_pieces))
+    length = tf.constant(fixed_length or 0)
+    if fixed_length is None:
+        length = -(-tf.reduce_max(starts + num_pieces) // LENGTH_STEP) * LENGTH_STEP
+        length = tf.minimum(length, config.max_seq_length or length)
     # The place of a table's first piece, minus its number among all pieces.
     shifts = starts - tf.cumsum(num_pieces, exclusive=True)
     in_sequence = tf.gather(shifts, examples) + tf.range(tf.shape(one)[0])  # [P]
@@ -291,59 +259,34 @@ def build_features(
         input_ids=tokens.input_ids + text_ids.to_tensor(shape=tf.stack([-1, length])),
         input_mask=tokens.input_mask + tf.sequence_mask(starts, length, tf.int32),
     )
-    return RawFeatures(
-        tokens,
-        cells,
-        columns,
-        given.questions,
-        given.headers,
-        given.num_rows,
-        given.num_columns,
-    )
+    return RawFeatures(tokens, columns, given._replace(cells=cells))
 
 
-def _padded_length(
-    config: FeatureConfig, fixed_length: int | None, longest: tf.Tensor
-) -> tf.Tensor:
-    """S for a batch whose longest sequence has so many tokens."""
-    if fixed_length is not None:
-        return tf.constant(fixed_length)
-    padded = -(-longest // LENGTH_STEP) * LENGTH_STEP
-    return padded if config.max_seq_length is None else tf.minimum(padded, config.max_seq_length)
+@functools.lru_cache(maxsize=2)
+def graph_wordpiece(wordpiece: Wordpiece) -> Callable[[tf.Tensor], tf.RaggedTensor]:
+    """A tokenizer with the vocabulary of another one.
 
+    It takes texts, string [N], in UTF-8 without its invalid bytes, and gives the ids of their
+    pieces, int32 [N, (pieces)]; no row is empty.
+    """
+    empty = wordpiece.vocabulary[wordpiece.empty]
+    with tf.init_scope():  # for whatever graph comes
+        matcher = tf_text.FastWordpieceTokenizer(
+            vocab=wordpiece.vocabulary,
+            token_out_type=tf.int32,
+            unknown_token="[UNK]",
+            no_pretokenization=True,
+            max_bytes_per_word=4 * MAX_WORD_CHARACTERS,
+        )
 
-class GraphWordpiece:
-    """Texts to wordpiece ids, with the vocabulary of another tokenizer."""
-
-    def __init__(self, wordpiece: Wordpiece):
-        self._empty = wordpiece.vocabulary[wordpiece.empty]
-        with tf.init_scope():  # for whatever graph comes
-            self._matcher = tf_text.FastWordpieceTokenizer(
-                vocab=wordpiece.vocabulary,
-                token_out_type=tf.int32,
-                unknown_token="[UNK]",
-                no_pretokenization=True,
-                max_bytes_per_word=4 * MAX_WORD_CHARACTERS,
-            )
-
-    def tokenize(self, texts: tf.Tensor) -> tf.RaggedTensor:
-        """Ids of the pieces of each text.
-
-        Args:
-            texts: string [N], UTF-8; invalid bytes are ignored.
-
-        Returns:
-            int32 [N, (pieces)]; no row is empty.
-        """
+    def tokenize(texts: tf.Tensor) -> tf.RaggedTensor:
         words = tf_text.regex_split(_normalized(texts), *_SPLIT)
-        flat = words.values
-        flat = tf.where(flat == _EMPTY_MARK, self._empty, flat)
+        flat = tf.where(words.values == _EMPTY_MARK, empty, words.values)
         is_long = tf.strings.length(flat, unit="UTF8_CHAR") > MAX_WORD_CHARACTERS
         flat = tf.where(is_long, "[UNK]", flat)
-        return words.with_values(self._matcher.tokenize(flat)).merge_dims(1, 2)
+        return words.with_values(matcher.tokenize(flat)).merge_dims(1, 2)
 
-
-graph_wordpiece = functools.lru_cache(maxsize=2)(GraphWordpiece)
+    return tokenize
 
 
 def _normalized(texts: tf.Tensor) -> tf.Tensor:

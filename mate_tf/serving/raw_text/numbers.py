@@ -95,31 +95,20 @@ _FIELDS = (
 
 
 class TextValues(NamedTuple):
-    """The numbers and dates of texts; a lone year is both.
+    """The numbers and dates of texts; a lone year is both."""
 
-    Attributes:
-        texts: the text of each, int64 [V], ascending.
-        numbers: float64 [V], as exact as the text is; 0 where it is no number.
-        is_number: bool [V].
-        dates: year, month and day, int32 [V, 3]; 0 where the text does not say it.
-        is_date: bool [V].
-    """
-
-    texts: tf.Tensor
-    numbers: tf.Tensor
-    is_number: tf.Tensor
-    dates: tf.Tensor
-    is_date: tf.Tensor
+    texts: tf.Tensor  # the text of each, int64 [V], ascending
+    numbers: tf.Tensor  # float64 [V], as exact as the text is; 0 where it is no number
+    is_number: tf.Tensor  # bool [V]
+    dates: tf.Tensor  # year, month and day, int32 [V, 3]; 0 where the text does not say it
+    is_date: tf.Tensor  # bool [V]
 
     def first(
         self, values: tf.Tensor, is_one: tf.Tensor, shape: tf.Tensor
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """The first number or date of each text, 0 where there is none, and whether it has one.
 
-        Args:
-            values: numbers [V] or dates [V, 3].
-            is_one: bool [V], whether they are.
-            shape: int64, of the texts.
+        Of values, numbers [V] or dates [V, 3], where is_one, bool [V]; shape is that of the texts.
         """
         texts, values = tf.boolean_mask(self.texts, is_one), tf.boolean_mask(values, is_one)
         number = tf.shape(texts, tf.int64)[0]
@@ -131,15 +120,10 @@ class TextValues(NamedTuple):
 
 
 class QuestionValues(NamedTuple):
-    """The values in questions, in each way in which a column can be written.
+    """The values in questions, in each way in which a column can be written."""
 
-    Attributes:
-        numbers: float64 [B, Q, 4].
-        dates: float64 [B, Q, 3, 4].
-    """
-
-    numbers: tf.Tensor
-    dates: tf.Tensor
+    numbers: tf.Tensor  # float64 [B, Q, 4]
+    dates: tf.Tensor  # float64 [B, Q, 3, 4]
 
 
 def text_values(texts: tf.Tensor) -> TextValues:
@@ -159,14 +143,8 @@ def fields_of_texts(
 ) -> tf.Tensor:
     """The first value of each cell, of its column's commonest type, if 70 % of cells have one.
 
-    Args:
-        values: of the texts of all cells, laid out flat.
-        shape: B, R and C.
-        is_read: bool [B, R, C].
-        num_rows: int32 [B].
-
-    Returns:
-        float64 [B, R, C, 5].
+    The values are of all cells, laid out flat, the shape is B, R and C. is_read is bool [B, R, C],
+    num_rows int32 [B], and the result float64 [B, R, C, 5].
     """
     numbers, has_number = values.first(values.numbers, values.is_number, shape)
     dates, has_date = values.first(values.dates, values.is_date, shape)
@@ -234,17 +212,11 @@ def _date_fields(stretches: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
     has_name = tf.reduce_any(is_name, axis=1)
     named = 1 + tf.argmax(is_name, axis=1, output_type=tf.int32)
     numbered = tf.strings.to_number(tf.where(has_name, "0", months), tf.int32)
-    dates = tf.stack(
-        [
-            tf.strings.to_number(years, tf.int32),
-            tf.where(has_name, named, numbered),
-            tf.strings.to_number(days, tf.int32),
-        ],
-        axis=1,
-    )
-    year, month, day = tf.unstack(dates, axis=1)
+    year, day = (tf.strings.to_number(texts, tf.int32) for texts in (years, days))
+    month = tf.where(has_name, named, numbered)
     is_leap = (year % 4 == 0) & ((year % 100 != 0) | (year % 400 == 0))
-    return dates, is_date & ~((month == 2) & (day == 29) & ~is_leap)
+    is_real = ~((month == 2) & (day == 29) & ~is_leap)
+    return tf.stack([year, month, day], axis=1), is_date & is_real
 
 
 def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
@@ -261,19 +233,14 @@ def question_values(questions: tf.Tensor, version: int) -> QuestionValues:
     cells = read_cells(tf.boolean_mask(parts.values, is_value))
     found = tf.boolean_mask(examples, is_value)
     as_year = tf.stack([cells.numbers[:, 0], *[tf.fill(tf.shape(found), _NAN)] * 3], axis=1)
-    of_cells = tf.where(
-        cells.is_year[:, tf.newaxis, tf.newaxis], as_year[:, tf.newaxis], cells.dates
-    )
+    is_year = cells.is_year[:, tf.newaxis, tf.newaxis]
+    of_cells = tf.where(is_year, as_year[:, tf.newaxis], cells.dates)
     a, b, c = tf.unstack(cells.clock, axis=-1)
     clock = a * 3600 + b * 60 + tf.where(~tf.math.is_nan(c), c, 0.0)
     seconds = tf.where(cells.is_time, a, tf.where(~tf.math.is_nan(b), clock, cells.duration))
     of_numbers = tf.where(~tf.math.is_nan(cells.numbers), cells.numbers, seconds[:, tf.newaxis])
-    return _dense(
-        batch,
-        tf.concat([others, found], axis=0),
-        tf.concat([numbers, of_numbers], axis=0),
-        tf.concat([dates, of_cells], axis=0),
-    )
+    both = ((others, found), (numbers, of_numbers), (dates, of_cells))
+    return _dense(batch, *(tf.concat(values, axis=0) for values in both))
 
 
 def _of_texts(texts: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
@@ -288,10 +255,12 @@ def _dense(
     batch: tf.Tensor, examples: tf.Tensor, numbers: tf.Tensor, dates: tf.Tensor
 ) -> QuestionValues:
     order = tf.argsort(examples, stable=True)
-    dense = (
-        tf.RaggedTensor.from_value_rowids(
-            tf.gather(values, order), tf.gather(examples, order), nrows=batch, validate=False
-        ).to_tensor(_NAN)
-        for values in (numbers, dates)
-    )
-    return QuestionValues(*dense)
+    examples = tf.gather(examples, order)
+
+    def dense(values: tf.Tensor) -> tf.Tensor:
+        ragged = tf.RaggedTensor.from_value_rowids(
+            tf.gather(values, order), examples, nrows=batch, validate=False
+        )
+        return ragged.to_tensor(_NAN)
+
+    return QuestionValues(dense(numbers), dense(dates))

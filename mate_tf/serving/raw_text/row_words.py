@@ -14,25 +14,15 @@ from mate_tf.tables.table import COMPUTED
 
 
 class TableFacts(NamedTuple):
-    """What the tokens of tables say; the fields of `RowFacts`, of a batch, and the tables' sizes.
+    """What the tokens of tables say: the fields of `RowFacts`, of a batch, and its sizes."""
 
-    Attributes:
-        mentioned: float64 [B, R, C].
-        num_tokens: int32 [B, R, C].
-        ranks: float64 [B, R, C].
-        names: float64 [B, C].
-        is_time: bool [B, C].
-        num_rows: int32 [B].
-        num_columns: int32 [B].
-    """
-
-    mentioned: tf.Tensor
-    num_tokens: tf.Tensor
-    ranks: tf.Tensor
-    names: tf.Tensor
-    is_time: tf.Tensor
-    num_rows: tf.Tensor
-    num_columns: tf.Tensor
+    mentioned: tf.Tensor  # float64 [B, R, C]
+    num_tokens: tf.Tensor  # int32 [B, R, C]
+    ranks: tf.Tensor  # float64 [B, R, C]
+    names: tf.Tensor  # float64 [B, C]
+    is_time: tf.Tensor  # bool [B, C]
+    num_rows: tf.Tensor  # int32 [B]
+    num_columns: tf.Tensor  # int32 [B]
 
 
 def rows_in_words(
@@ -40,11 +30,7 @@ def rows_in_words(
 ) -> tf.Tensor:
     """The row that the words of each question name, -1 for none: int32 [B].
 
-    Args:
-        questions: string [B].
-        headers: string [B, C].
-        facts: of the tables.
-        columns: int32 [B], of the answers.
+    Questions are string [B], headers string [B, C], and the answers' columns int32 [B].
     """
     text = tf.strings.lower(questions, encoding="utf-8")  # [B]
     names = tf.strings.lower(headers, encoding="utf-8")  # [B, C]
@@ -91,9 +77,8 @@ def rows_beyond(
     is_unclear = _is_in(row_words.NOT_BEYOND, text) | (over & under & ~at_most & ~at_least)
     allowed = tf.where(is_unclear, 0, allowed)
     bits = tf.cast(tf.maximum(relations, 0.0), tf.int32)
-    is_one = (tf.cast(bits, relations.dtype) == relations) & (
-        (bits == EQUAL) | (bits == LESS) | (bits == GREATER)
-    )
+    is_one = (bits == EQUAL) | (bits == LESS) | (bits == GREATER)
+    is_one &= tf.cast(bits, relations.dtype) == relations
     bits = tf.where(is_one, bits, 0)
     rows = tf.bitwise.bitwise_and(bits, allowed[:, tf.newaxis, tf.newaxis]) > 0  # [B, R, C]
     count = tf.math.count_nonzero(rows, axis=1, dtype=tf.int32)  # [B, C]

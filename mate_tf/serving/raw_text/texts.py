@@ -51,10 +51,10 @@ def is_one_of(texts: tf.Tensor, words: Iterable[str]) -> tf.Tensor:
 
 
 def mapped(texts: tf.Tensor, mapping: Mapping, default, dtype: tf.DType) -> tf.Tensor:
-    """The value of each text, or the default, which may be a tensor [N]."""
-    is_key = texts[:, tf.newaxis] == list(mapping)  # [N, keys]
-    found = tf.gather(tf.constant(list(mapping.values()), dtype), tf.argmax(is_key, axis=1))
-    return tf.where(tf.reduce_any(is_key, axis=1), found, tf.constant(default, dtype))
+    """The value of each text of any shape, or the default."""
+    is_key = texts[..., tf.newaxis] == list(mapping)  # [..., keys]
+    found = tf.gather(tf.constant(list(mapping.values()), dtype), tf.argmax(is_key, axis=-1))
+    return tf.where(tf.reduce_any(is_key, axis=-1), found, tf.constant(default, dtype))
 
 
 def captured(texts: tf.Tensor, pattern: str, names: list[str]) -> dict[str, tf.Tensor]:

@@ -12,7 +12,6 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
@@ -20,6 +19,7 @@ from mate_tf.serving.http.requests import read_request
 from tests.serving.server_process import NAME
 
 CUT = "cut"  # the server ended the connection without a reply
+MEMORY = ("process_resident_memory_bytes",)
 PREDICT = f"/v1/models/{NAME}:predict"
 _LIMITS, _BODY_BYTES = Limits(), 2 * 1024**2  # of the server
 _PATIENCE = 60.0  # seconds until a reply is given up; no server with limits takes so long
@@ -70,17 +70,12 @@ _ODD_HEADS = [
 
 
 class Request(NamedTuple):
-    """What a client sends, one chunk after the other, and what may come of it.
-
-    Attributes:
-        expected: statuses, and CUT.
-        leaves: whether the client is gone before the reply.
-    """
+    """What a client sends, one chunk after the other, and what may come of it."""
 
     kind: str
     chunks: Sequence[bytes]
-    expected: Sequence[int | str]
-    leaves: bool = False
+    expected: Sequence[int | str]  # statuses, and CUT
+    leaves: bool = False  # whether the client is gone before the reply
 
 
 def hostile_requests() -> list[Request]:
@@ -195,11 +190,10 @@ async def send_all(
             outcome, body = "no end", b""
         outcomes[request.kind][outcome] += 1
         is_refused = isinstance(outcome, int) and outcome >= 400 and body
+        has_reason = True
         if is_refused and b"Invalid HTTP" not in body:  # which uvicorn says itself
             refusal = json.loads(body)
             has_reason = refusal.get("error") and refusal.get("code")
-        else:
-            has_reason = True
         if outcome not in request.expected or not has_reason:
             sent = b"".join(request.chunks)[:300]
             wrong.append(f"{request.kind}: got {outcome} {body[:300]!r}, sent {sent!r}")
@@ -237,19 +231,13 @@ async def _send(host, port, request: Request) -> tuple[int | str, bytes]:
         writer.transport.abort()
 
 
-def memory(server) -> float:
-    families = text_string_to_metric_families(httpx.get(f"{server.url}/metrics").text)
-    (found,) = (f for f in families if f.name == "process_resident_memory_bytes")
-    return found.samples[0].value
-
-
 def files(server) -> set:
     return {path for name in ("work", "tmp") for path in (server.folder / name).rglob("*")}
 
 
 @pytest.mark.medium
 def test_a_server_survives_hostile_requests_and_answers_right_ones_among_them(server):
-    before, files_before = memory(server), files(server)
+    before, files_before = server.metrics()[MEMORY], files(server)
     requests = hostile_requests()
     num_right = -(-len(requests) // _RIGHT_EVERY) + 1
     outcomes, wrong = asyncio.run(send_all(server.url, requests, num_clients=16))
@@ -259,5 +247,5 @@ def test_a_server_survives_hostile_requests_and_answers_right_ones_among_them(se
     assert server.process.poll() is None
     assert files(server) == files_before  # TensorFlow's own, of what it compiled at the start
     # A body of 2 MB takes its multiple as JSON; 16 of them at once take less than this.
-    assert memory(server) < before + 500e6
+    assert server.metrics()[MEMORY] < before + 500e6
     assert httpx.get(f"{server.url}/v2/health/ready").json() == {"ready": True}

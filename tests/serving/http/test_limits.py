@@ -10,6 +10,7 @@ import pytest
 
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError, RequestLimits
+from tests.small import cases
 
 LIMITS = Limits(max_body_bytes=10, body_seconds=60, reply_seconds=60)
 
@@ -131,14 +132,12 @@ def test_an_error_has_at_most_2000_characters():
     assert str(RefusedError("a", "b" * 2_000)) == "b" * 2_000
 
 
-@pytest.mark.parametrize(
-    ("messages", "headers", "got"),
-    [
-        ([piece(b"12345678901", more=False)], (), "11"),
-        ([piece(b"123456"), piece(b"78901"), piece(b"2", more=False)], (), "11 and more"),
-        ([piece(b"1"), LEAVES], [(b"content-length", b"11")], "11"),
-        ([], [(b"content-length", b"9" * 30), (b"expect", b"100-continue")], "9" * 20),
-    ],
+@cases(
+    "messages, headers, got",
+    ([piece(b"12345678901", more=False)], (), "11"),
+    ([piece(b"123456"), piece(b"78901"), piece(b"2", more=False)], (), "11 and more"),
+    ([piece(b"1"), LEAVES], [(b"content-length", b"11")], "11"),
+    ([], [(b"content-length", b"9" * 30), (b"expect", b"100-continue")], "9" * 20),
     ids=["whole", "streamed", "announced", "announced with expect"],
 )
 def test_a_body_that_is_too_large_is_refused(messages, headers, got):

@@ -13,6 +13,7 @@ from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.requests import read_request, read_tensors
 from mate_tf.tables.table import Question, Table
+from tests.small import cases
 
 INSTANCES = "instances"
 TABLE = f"{INSTANCES}[0].table"
@@ -71,13 +72,11 @@ ANSWERS = [
 ]
 
 
-@pytest.mark.parametrize(
+@cases(
     "table",
-    [
-        {"header": ["a", "b"], "rows": [["c", 1.50], ["d", None]]},
-        {"a": ["c", "d"], "b": [1.50, None]},
-        "a,b\nc,1.50\nd,\n",
-    ],
+    {"header": ["a", "b"], "rows": [["c", 1.50], ["d", None]]},
+    {"a": ["c", "d"], "b": [1.50, None]},
+    "a,b\nc,1.50\nd,\n",
 )
 @pytest.mark.parametrize("name", ["query", "question"])
 def test_tables_come_as_rows_columns_or_csv_and_numbers_keep_their_text(table, name):
@@ -122,9 +121,8 @@ def test_a_question_follows_an_answer():
 
 def test_a_body_may_be_packed():
     packed = gzip.compress(body(instance()))
-    assert (
-        read_request(packed, LIMITS, "gzip").pairs == read_request(body(instance()), LIMITS).pairs
-    )
+    expected = read_request(body(instance()), LIMITS).pairs
+    assert read_request(packed, LIMITS, "gzip").pairs == expected
     for broken in (b"", b"a", packed[:-1], packed + b"a"):
         assert refusal(broken, encoding="gzip").code == "not_gzip"
     bomb = gzip.compress(bytes(LIMITS.max_body_bytes + 1))
@@ -132,11 +130,11 @@ def test_a_body_may_be_packed():
 
 
 def test_tensors_of_text_are_asked_too():
-    def read(*given: Any, **more: Any) -> Any:
-        return read_tensors(tensors(*given, **more), LIMITS, "name", "identity")
+    def read(sent: bytes) -> Any:
+        return read_tensors(sent, LIMITS, "name", "identity")
 
     table = json.dumps(instance()["table"])
-    request = read(("a", "b"), (table,), id="7", parameters={"alternatives": 1})
+    request = read(tensors(("a", "b"), (table,), id="7", parameters={"alternatives": 1}))
     assert [(pair.rows, question.text) for pair, question in request.pairs] == [
         ((("c",),), "a"),
         ((("c",),), "b"),
@@ -148,10 +146,7 @@ def test_tensors_of_text_are_asked_too():
     assert outputs["answer"] == {"shape": [2], "datatype": "BYTES", "data": ("c", "d, e")}
     assert outputs["score"]["data"] == (0.5, 0.25)
     for data, code in (
-        (
-            (("a", "b"), ("b\nc",) * 3),
-            "ragged",
-        ),
+        ((("a", "b"), ("b\nc",) * 3), "ragged"),
         ((("a",) * 3,), "too_many_questions"),
         (((1,),), "wrong_type"),
         ((("a",), (1,)), "wrong_type"),
@@ -160,7 +155,7 @@ def test_tensors_of_text_are_asked_too():
         ((("a",), ('"b',)), "not_csv"),
     ):
         with pytest.raises(RefusedError) as caught:
-            read(*data)
+            read(tensors(*data))
         assert caught.value.code == code
     for changed, code in (
         ({"name": "x"}, "wrong_input"),
@@ -171,7 +166,7 @@ def test_tensors_of_text_are_asked_too():
         document = json.loads(tensors())
         document["inputs"][0] |= changed
         with pytest.raises(RefusedError) as caught:
-            read_tensors(json.dumps(document).encode(), LIMITS, "name", "identity")
+            read(json.dumps(document).encode())
         assert caught.value.code == code
 
 
@@ -205,72 +200,60 @@ def test_a_value_of_any_type_at_any_place_is_asked_or_refused_at_its_place(data)
         assert len(asked.pairs) >= len(document["instances"])
 
 
-@pytest.mark.parametrize(
-    ("sent", "code", "where", "message"),
-    [
-        (b"", "not_json", "", "expected JSON in UTF-8"),
-        (b'{"instances": [NaN]}', "not_json", "", "expected JSON in UTF-8"),
-        (b'"\\ud800"', "not_json", "", "expected JSON in UTF-8"),
-        (b'"\xff"', "not_json", "", "expected JSON in UTF-8"),
-        (b"[" * 100_000, "not_json", "", "expected JSON in UTF-8"),
-        (b"[]", "wrong_type", "", "expected an object, got a list"),
-        (b"{}", "missing", "", 'expected "instances", which is missing'),
-        (b'{"instances": 1}', "wrong_type", INSTANCES, "expected a list, got a number"),
-        (body(), "empty", INSTANCES, "expected at least 1 element, got 0"),
-        (body(instance(), 1), "wrong_type", f"{INSTANCES}[1]", "expected an object, got a number"),
-        (body({**instance(), "x": 1}), "unknown_key", f"{INSTANCES}[0]", "previous, got 'x'"),
-        (b'{"instances": 1, "x": 2}', "unknown_key", "", "min_score, got 'x'"),
-        (b'{"instances": 1, "instances": 2}', "key_twice", "", "got 'instances' twice"),
-        (b'{"instances": 18446744073709551616}', "number_too_large", "", "send it as text"),
-        (b'{"instances": -9223372036854775809}', "number_too_large", "", "send it as text"),
-        (b'{"instances": 1e400}', "number_too_large", "", "of 64 bits, got 1e400"),
-        (
-            body({"table": "b\nc", "questions": None}),
-            "wrong_type",
-            f"{INSTANCES}[0].questions",
-            "null",
-        ),
-        (body({"table": {"b": ["c"]}}), "missing", f"{INSTANCES}[0]", '"question" or "questions"'),
-        (body(instance() | {"previous": 1}), "wrong_type", f"{INSTANCES}[0].previous", "an object"),
-        (
-            body(instance() | {"previous": {"cells": [{"row": 1, "column": 0}]}}),
-            "wrong_value",
-            f"{INSTANCES}[0].previous.cells[0].row",
-            "expected a whole number from 0 to 0",
-        ),
-        (
-            body(instance() | {"previous": {"cells": [{"row": 0.5, "column": 0}]}}),
-            "wrong_value",
-            f"{INSTANCES}[0].previous.cells[0].row",
-            "whole number",
-        ),
-        (
-            b'{"instances": [{"question": "a", "table": "b\\nc"}], "alternatives": 11}',
-            "wrong_value",
-            "alternatives",
-            "from 0 to 10",
-        ),
-        (
-            b'{"instances": [{"question": "a", "table": "b\\nc"}], "min_score": 2}',
-            "wrong_value",
-            "min_score",
-            "from 0 to 1",
-        ),
-        (body(instance() | {"table": 'a\nb\n"c'}), "not_csv", TABLE, "expected delimited text"),
-        (body(instance() | {"table": {"a": [1], "b": [1, 2]}}), "ragged", f"{TABLE}.b", "1 cells"),
-        (body(instance() | {"table": {}}), "missing", TABLE, 'expected "header"'),
-        (body(instance(3)), "wrong_type", f"{INSTANCES}[0].question", "expected a text"),
-        (body(instance(" ")), "empty", f"{INSTANCES}[0].question", "expected a question"),
-        (body(instance(header="b")), "wrong_type", f"{TABLE}.header", "got a text"),
-        (body(instance(rows=[])), "empty", f"{TABLE}.rows", "at least 1 element"),
-        (body(instance(rows=[["c"], [1, 2]])), "ragged", f"{TABLE}.rows[1]", "1 cells as in the h"),
-        (
-            body(instance(rows=[["c"], [[]]])),
-            "wrong_type",
-            f"{TABLE}.rows[1][0]",
-            "null, got a list",
-        ),
-    ],
+@cases(
+    "sent, code, where, message",
+    (b"", "not_json", "", "expected JSON in UTF-8"),
+    (b'{"instances": [NaN]}', "not_json", "", "expected JSON in UTF-8"),
+    (b'"\\ud800"', "not_json", "", "expected JSON in UTF-8"),
+    (b'"\xff"', "not_json", "", "expected JSON in UTF-8"),
+    (b"[" * 100_000, "not_json", "", "expected JSON in UTF-8"),
+    (b"[]", "wrong_type", "", "expected an object, got a list"),
+    (b"{}", "missing", "", 'expected "instances", which is missing'),
+    (b'{"instances": 1}', "wrong_type", INSTANCES, "expected a list, got a number"),
+    (body(), "empty", INSTANCES, "expected at least 1 element, got 0"),
+    (body(instance(), 1), "wrong_type", f"{INSTANCES}[1]", "expected an object, got a number"),
+    (body({**instance(), "x": 1}), "unknown_key", f"{INSTANCES}[0]", "previous, got 'x'"),
+    (b'{"instances": 1, "x": 2}', "unknown_key", "", "min_score, got 'x'"),
+    (b'{"instances": 1, "instances": 2}', "key_twice", "", "got 'instances' twice"),
+    (b'{"instances": 18446744073709551616}', "number_too_large", "", "send it as text"),
+    (b'{"instances": -9223372036854775809}', "number_too_large", "", "send it as text"),
+    (b'{"instances": 1e400}', "number_too_large", "", "of 64 bits, got 1e400"),
+    (body({"table": "b\nc", "questions": None}), "wrong_type", f"{INSTANCES}[0].questions", "null"),
+    (body({"table": {"b": ["c"]}}), "missing", f"{INSTANCES}[0]", '"question" or "questions"'),
+    (body(instance() | {"previous": 1}), "wrong_type", f"{INSTANCES}[0].previous", "an object"),
+    (
+        body(instance() | {"previous": {"cells": [{"row": 1, "column": 0}]}}),
+        "wrong_value",
+        f"{INSTANCES}[0].previous.cells[0].row",
+        "expected a whole number from 0 to 0",
+    ),
+    (
+        body(instance() | {"previous": {"cells": [{"row": 0.5, "column": 0}]}}),
+        "wrong_value",
+        f"{INSTANCES}[0].previous.cells[0].row",
+        "whole number",
+    ),
+    (
+        b'{"instances": [{"question": "a", "table": "b\\nc"}], "alternatives": 11}',
+        "wrong_value",
+        "alternatives",
+        "from 0 to 10",
+    ),
+    (
+        b'{"instances": [{"question": "a", "table": "b\\nc"}], "min_score": 2}',
+        "wrong_value",
+        "min_score",
+        "from 0 to 1",
+    ),
+    (body(instance() | {"table": 'a\nb\n"c'}), "not_csv", TABLE, "expected delimited text"),
+    (body(instance() | {"table": {"a": [1], "b": [1, 2]}}), "ragged", f"{TABLE}.b", "1 cells"),
+    (body(instance() | {"table": {}}), "missing", TABLE, 'expected "header"'),
+    (body(instance(3)), "wrong_type", f"{INSTANCES}[0].question", "expected a text"),
+    (body(instance(" ")), "empty", f"{INSTANCES}[0].question", "expected a question"),
+    (body(instance(header="b")), "wrong_type", f"{TABLE}.header", "got a text"),
+    (body(instance(rows=[])), "empty", f"{TABLE}.rows", "at least 1 element"),
+    (body(instance(rows=[["c"], [1, 2]])), "ragged", f"{TABLE}.rows[1]", "1 cells as in the h"),
+    (body(instance(rows=[["c"], [[]]])), "wrong_type", f"{TABLE}.rows[1][0]", "null, got a list"),
 )
 def test_what_is_no_request_is_refused_with_the_place(sent, code, where, message):
     refused = refusal(sent)
@@ -278,20 +261,18 @@ def test_what_is_no_request_is_refused_with_the_place(sent, code, where, message
     assert message in str(refused)
 
 
-@pytest.mark.parametrize(
-    ("sent", "code", "message"),
-    [
-        (body(*[instance()] * 3), "too_many_questions", "at most 2 questions, got 3"),
-        (body(instance(header=[1] * 256)), "too_many_columns", "at most 255 columns, got 256"),
-        (body(instance(rows=[["c"]] * 7)), "too_many_cells", "at most 6 cells, got 7"),
-        (body(instance(rows=[["c" * 6]])), "too_long", "at most 5 characters, got 6"),
-        (body(instance(header=["b" * 6])), "too_long", "at most 5 characters, got 6"),
-        (body(instance("a" * 9)), "too_long", "at most 8 characters, got 9"),
-        (body(instance() | {"table": {"a": [1] * 7}}), "too_many_cells", "at most 6 cells, got 7"),
-        (body(instance() | {"table": "a\n" * 8}), "too_many_cells", "at most 6 cells, got 8"),
-        (body(instance() | {"table": "a\n" + "b" * 6}), "too_long", "at most 5 characters, got 6"),
-        (body({"table": {"a": [1]}, "questions": ["a"] * 3}), "too_many_questions", "got 3"),
-    ],
+@cases(
+    "sent, code, message",
+    (body(*[instance()] * 3), "too_many_questions", "at most 2 questions, got 3"),
+    (body(instance(header=[1] * 256)), "too_many_columns", "at most 255 columns, got 256"),
+    (body(instance(rows=[["c"]] * 7)), "too_many_cells", "at most 6 cells, got 7"),
+    (body(instance(rows=[["c" * 6]])), "too_long", "at most 5 characters, got 6"),
+    (body(instance(header=["b" * 6])), "too_long", "at most 5 characters, got 6"),
+    (body(instance("a" * 9)), "too_long", "at most 8 characters, got 9"),
+    (body(instance() | {"table": {"a": [1] * 7}}), "too_many_cells", "at most 6 cells, got 7"),
+    (body(instance() | {"table": "a\n" * 8}), "too_many_cells", "at most 6 cells, got 8"),
+    (body(instance() | {"table": "a\n" + "b" * 6}), "too_long", "at most 5 characters, got 6"),
+    (body({"table": {"a": [1]}, "questions": ["a"] * 3}), "too_many_questions", "got 3"),
 )
 def test_what_is_beyond_a_limit_is_refused_with_the_limit(sent, code, message):
     refused = refusal(sent)

@@ -13,7 +13,6 @@ from unittest.mock import ANY
 
 import httpx
 import pytest
-from prometheus_client.parser import text_string_to_metric_families
 
 from mate_tf.serving.folder import VOCAB_FILE
 from mate_tf.serving.loading import from_pretrained
@@ -27,15 +26,6 @@ HEADER, ROWS = ["a", "b"], [["c", "1"], ["d", "2"], ["e", "3"]]
 def request(*questions, rows=ROWS):
     table = {"header": HEADER, "rows": rows}
     return {"instances": [{"question": text, "table": table} for text in questions]}
-
-
-def metrics(server):
-    families = text_string_to_metric_families(httpx.get(f"{server.url}/metrics").text)
-    return {
-        (sample.name, *sample.labels.values()): sample.value
-        for family in families
-        for sample in family.samples
-    }
 
 
 def test_answers_are_the_models_in_the_questions_order(server, tiny_model):
@@ -134,10 +124,10 @@ def test_a_table_that_is_too_long_for_the_model_is_refused_with_its_place(server
 
 
 def test_prometheus_is_told_what_is_done(server):
-    before = metrics(server)
+    before = server.metrics()
     post(server.predict, json=request("a", "b"))
     post(server.predict, json=request("a", 1))
-    after = metrics(server)
+    after = server.metrics()
     assert after["mate_tf_questions_total",] == before["mate_tf_questions_total",] + 2
     refused = ("mate_tf_refused_total", "wrong_type")
     assert after[refused] == before.get(refused, 0) + 1
@@ -168,21 +158,16 @@ def test_a_server_under_load_answers_all_and_ends_with_what_was_asked(tmp_path, 
         return (await client.post(server.predict, content=body)).status_code
 
     async def load(server):
-        async with httpx.AsyncClient(
-            timeout=60, limits=httpx.Limits(max_connections=None)
-        ) as client:
+        limits = httpx.Limits(max_connections=None)
+        async with httpx.AsyncClient(timeout=60, limits=limits) as client:
             replies = await asyncio.gather(*(ask(client, server) for _ in range(24)))
             last: list[asyncio.Task] = []
             # Until some are in the queue when the signal comes.
-            while (await waiting(client, server)) == 0:
+            while (await asyncio.to_thread(server.metrics))["mate_tf_waiting_questions",] == 0:
                 if all(task.done() for task in last):
                     last = [asyncio.create_task(ask(client, server)) for _ in range(2)]
             server.process.send_signal(signal.SIGTERM)
             return replies, await asyncio.gather(*last)
-
-    async def waiting(client, server):
-        text = (await client.get(f"{server.url}/metrics")).text
-        return float(text.split("\nmate_tf_waiting_questions ")[1].split("\n")[0])
 
     with running(tiny_model, tmp_path, *flags) as server, contextlib.ExitStack() as idle:
         parts = urllib.parse.urlsplit(server.url)

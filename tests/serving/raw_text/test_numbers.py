@@ -3,7 +3,6 @@
 import itertools
 
 import numpy as np
-import pytest
 import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +11,7 @@ from mate_tf.features import numeric
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import Date
 from mate_tf.serving.raw_text.numbers import text_values
+from tests.small import cases
 
 in_graph = tf.function(text_values, input_signature=[tf.TensorSpec([None], tf.string)])
 
@@ -91,20 +91,14 @@ def test_all_texts_but_those_that_are_named_are_read_as_in_the_library(texts):
     assert graph_values(texts) == [numeric.text_values(text) for text in texts]
 
 
-@pytest.mark.parametrize(
-    ("text", "in_library", "in_graph"),
-    [
-        ("\u0663", (3.0,), ()),
-        ("1 may 5", (Date(None, 5, 1), Date(None, 5, 5)), (Date(None, 5, 1), 5.0)),
-        ("4 may 2004.", (Date(2004, 5, 4), 2004.0), (Date(2004, 5, 4),)),
-        ("1,1024", (1102.0, 1024.0), (1102.0, 4.0)),
-        (
-            "feb 29, 2003",
-            (Date(None, 2, 29), 2003.0, Date(2003, None, None)),
-            (),
-        ),
-        ("1e99", (1.0, 99.0), ()),
-    ],
+@cases(
+    "text, in_library, in_graph",
+    ("\u0663", (3.0,), ()),
+    ("1 may 5", (Date(None, 5, 1), Date(None, 5, 5)), (Date(None, 5, 1), 5.0)),
+    ("4 may 2004.", (Date(2004, 5, 4), 2004.0), (Date(2004, 5, 4),)),
+    ("1,1024", (1102.0, 1024.0), (1102.0, 4.0)),
+    ("feb 29, 2003", (Date(None, 2, 29), 2003.0, Date(2003, None, None)), ()),
+    ("1e99", (1.0, 99.0), ()),
 )
 def test_what_is_read_otherwise_is_known(text, in_library, in_graph):
     assert numeric.text_values(text) == in_library

@@ -12,7 +12,7 @@ from mate_tf.serving.folder import DEFAULT_MODEL
 
 pytest.importorskip("tensorflow_text", reason="this system has no package of tensorflow-text")
 
-from mate_tf.serving.raw_text.features import GraphWordpiece
+from mate_tf.serving.raw_text.features import graph_wordpiece
 
 # All that Python knows of the basic plane, and beyond it those that all editions of Unicode have.
 CHARACTERS = [
@@ -30,9 +30,8 @@ def plain():
 
 @pytest.fixture(scope="module")
 def in_graph(plain):
-    tokenizer = GraphWordpiece(plain)
     spec = [tf.TensorSpec([None], tf.string)]
-    tokenize = tf.function(tokenizer.tokenize, input_signature=spec, autograph=False)
+    tokenize = tf.function(graph_wordpiece(plain), input_signature=spec, autograph=False)
     return lambda texts: tokenize(tf.constant(texts)).to_list()
 
 
