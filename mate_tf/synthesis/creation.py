@@ -47,8 +47,7 @@ class Files:
     """Where tables come from, and where what is made of them goes.
 
     Attributes:
-        layout: of the input, one of LAYOUTS (docs/training.md).
-        input_dir: the folder with the tables; None for MADE, which has none.
+        layout, input_dir: one of LAYOUTS (docs/training.md), and its folder; MADE has none.
         output_dir: another folder, for {part}.jsonl in the format of docs/training.md.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: those that are read; TABLES has none.
@@ -85,23 +84,14 @@ class Files:
 def write_questions(files: Files, config: QuestionsConfig) -> str:
     """Writes questions with the cells that answer them; result and errors as `write_statements`."""
     wordpiece = Wordpiece(files.vocab_file)
-    return _write(
-        files,
-        "questions",
-        [lambda source: synthetic_questions(source.table, wordpiece, config)],
-    )
+    return _write(files, "questions", [lambda of: synthetic_questions(of.table, wordpiece, config)])
 
 
 def write_statements(files: Files, config: StatementsConfig, kinds: Collection[str]) -> str:
     """Writes true and false statements; the same arguments give the same files.
 
-    Args:
-        files: where the tables are, and where the statements go.
-        config: of the synthetic statements; its seed is that of the others too.
-        kinds: "synthetic", "counterfactual" or both.
-
-    Returns:
-        What is in each part, and what was left out.
+    The kinds are "synthetic", "counterfactual" or both; the seed of the config is that of the
+    latter too. Returns what is in each part, and what was left out.
 
     Raises:
         FileNotFoundError: if a file or a folder is missing, or there is no table.
@@ -134,8 +124,8 @@ def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
     with contextlib.suppress(ValueError):  # of too few tables, as the report will say
         division = division.filled(readable)
     for part in division.names:
-        summary = CreationSummary(what)
-        made = create_part(files.progress(files.sources(), part), part, division, makers, summary)
+        summary = _Summary(what)
+        made = _made_of(files.progress(files.sources(), part), part, division, makers, summary)
         if not write_json_lines(output / f"{part}.jsonl", made):
             (output / f"{part}.jsonl").unlink()
             empty.append(part)
@@ -148,7 +138,7 @@ def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
 
 
 @dataclass
-class CreationSummary:
+class _Summary:
     """How many examples of each operation were made, and what was left out and why, as text."""
 
     what: str
@@ -171,23 +161,16 @@ class CreationSummary:
         return "\n".join(lines)
 
 
-def create_part(
+def _made_of(
     sources: Iterable[Source],
     part: str,
     division: Division,
     makers: Sequence[Maker],
-    summary: CreationSummary,
+    summary: _Summary,
 ) -> Iterator[tuple[Table, Question]]:
-    """Yields what is made of the tables of a part, true and false statements in turn.
+    """Yields what is made of a part of all tables, and adds it to the summary.
 
     A table with the header and the cells of an earlier one is left out, so parts share nothing.
-
-    Args:
-        sources: all tables.
-        part: the name of the part.
-        division: says which part a table is in, by its identifier.
-        makers: of questions or statements.
-        summary: is added to.
     """
     seen: set[int] = set()
     for source in sources:
@@ -227,12 +210,9 @@ def read_sources(
 ) -> Iterator[Source]:
     """Yields each table of some splits, in the order of the files.
 
-    Args:
-        layout: one of LAYOUTS with a folder. "TABLES" and "TEXTS" are as in `read_corpus`; texts
-            have to be true of their tables. "WTQ" has no such texts. TabFact's are the entailed
-            statements, and those of "INTERACTIONS" these and texts without an answer.
-        directory: the folder.
-        splits: those that are read; "TABLES" has none.
+    The layout is one of LAYOUTS with a folder. "TABLES", which has no splits, and "TEXTS" are as in
+    `read_corpus`; texts have to be true of their tables. "WTQ" has no such texts. TabFact's are the
+    entailed statements, and those of "INTERACTIONS" these and texts without an answer.
 
     Raises:
         FileNotFoundError: if there is no table.

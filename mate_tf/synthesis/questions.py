@@ -7,17 +7,16 @@ added up or averaged, or two of them are compared; and what else people ask abou
 own, such as "how much is" and "which are paid?" of a column that says yes or no.
 """
 
-import dataclasses
 import random
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 
 from mate_tf.dataclass_json import require
 from mate_tf.features.numeric import Date, ranks
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.synthesis.made_tables import rewritten
 from mate_tf.synthesis.question_wording import Drawn, phrase
-from mate_tf.synthesis.rewriting import rewritten
 from mate_tf.synthesis.typed_table import (
     FEWEST,
     Made,
@@ -29,7 +28,7 @@ from mate_tf.synthesis.typed_table import (
     draw_run,
     need,
     pick,
-    require_at_least,
+    require_sizes,
     table_tokens,
 )
 from mate_tf.tables.notations import MONTHS
@@ -121,18 +120,13 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     """The one of two cells whose row has the larger or smaller number or date."""
     by = pick(table.of_kind("number", "date"), rng)
     target = _subject(table, rng, but=by)
-    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
-    need(len(rows) >= 2)
-    pair = rng.sample(rows, 2)
+    pair = _two_rows(table, target, by, rng)
     order = _ordered_rows(table, by)
     need(table.are_different(pair, by))
-    less, more = sorted(pair, key=order.index)
-    name, row = rng.choice((("less", less), ("more", more)))
+    name, operator, choose = rng.choice((("less", "LESS", min), ("more", "GREATER", max)))
+    answer = table.columns[target].cells[choose(pair, key=order.index)]
+    columns, cells = {"T": target, "N": by}, {"a": (pair[0], target), "b": (pair[1], target)}
     form = f"comparison_{name}_{table.columns[by].kind}"
-    cells = {"a": (pair[0], target), "b": (pair[1], target)}
-    operator = {"more": "GREATER", "less": "LESS"}[name]
-    answer = table.columns[target].cells[row]
-    columns = {"T": target, "N": by}
     return Drawn(form, by, tuple(sorted(pair)), columns, cells, operator, answer)
 
 
@@ -140,9 +134,7 @@ def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The difference of two rows' numbers, or whether the first has more, less or as much."""
     by = pick(table.of_kind("number", *(("date",) if operation == "is_more" else ())), rng)
     target = _subject(table, rng, but=by)
-    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
-    need(len(rows) >= 2)
-    first, second = rng.sample(rows, 2)
+    first, second = _two_rows(table, target, by, rng)
     cells, columns = {"a": (first, target), "b": (second, target)}, {"N": by}
     pair = tuple(sorted((first, second)))
     if operation == "difference":
@@ -153,16 +145,13 @@ def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
         return Drawn("difference", by, pair, columns, cells, "DIFFERENCE")
     order = _ordered_rows(table, by)
     is_same = second in table.rows_like(first, by)
-    if operation == "is_equal":
-        answer = "yes" if is_same else "no"
-        return Drawn("is_equal", by, pair, columns, cells, "IS_EQUAL", answer)
-    need(not is_same)
-    name = rng.choice(("more", "less"))
-    is_more = order.index(first) > order.index(second)
-    answer = "yes" if is_more == (name == "more") else "no"
-    form = f"is_{name}_{table.columns[by].kind}"
-    operator = {"more": "IS_GREATER", "less": "IS_LESS"}[name]
-    return Drawn(form, by, pair, columns, cells, operator, answer)
+    form, operator, holds = "is_equal", "IS_EQUAL", is_same
+    if operation == "is_more":
+        need(not is_same)
+        name, operator = rng.choice((("more", "IS_GREATER"), ("less", "IS_LESS")))
+        form = f"is_{name}_{table.columns[by].kind}"
+        holds = (order.index(first) > order.index(second)) == (name == "more")
+    return Drawn(form, by, pair, columns, cells, operator, "yes" if holds else "no")
 
 
 def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
@@ -171,12 +160,9 @@ def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
     key = pick(table.of_kind("text", but=by), rng)
     row, rows = _frequent_value(table, key, rng)
     need(len(rows) > 1 and table.has_values(rows, by))
-    name, choose = rng.choice((("largest", max), ("smallest", min)))
-    order = _ordered_rows(table, by)
-    best = choose(rows, key=order.index)
+    name, operator, choose = rng.choice((("largest", "MAX", max), ("smallest", "MIN", min)))
+    answer = table.columns[by].cells[choose(rows, key=_ordered_rows(table, by).index)]
     columns, cells = {"N": by, "K": key}, {"v": (row, key)}
-    operator = {"largest": "MAX", "smallest": "MIN"}[name]
-    answer = table.columns[by].cells[best]
     return Drawn(f"{name}_where", by, rows, columns, cells, operator, answer)
 
 
@@ -216,10 +202,10 @@ def _says_yes_or_no(table: TypedTable, column: int) -> bool:
 
 def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The number beside another cell, asked for by "how much" or "how many"."""
-    names = _OF_AMOUNTS if form == "amount" else ()
     numbers = table.of_kind("number")
-    if names:
-        numbers = [c for c in numbers if any(n in table.columns[c].name.lower() for n in names)]
+    if form == "amount":
+        names = {c: table.columns[c].name.lower() for c in numbers}
+        numbers = [c for c in numbers if any(amount in names[c] for amount in _OF_AMOUNTS)]
     target = pick(numbers, rng)
     key = _subject(table, rng, but=target)
     row = pick(table.unique_rows(key), rng)
@@ -234,22 +220,23 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     order = _ordered_rows(table, by)
     name = rng.choice(("less", "more"))
     kind: str = table.columns[by].kind
+    cells, words = {}, {}
     if rng.random() < 0.5:
         threshold = rng.choice(order)
         like = [order.index(row) for row in table.rows_like(threshold, by)]
         beyond = order[: min(like)] if name == "less" else order[max(like) + 1 :]
-        cells, words = {"v": (threshold, by)}, {}
+        cells = {"v": (threshold, by)}
     elif kind == "date":
         years = {row: _date(table, row, by).year for row in order}
         need(None not in years.values())
         year = rng.choice([*years.values()])
         beyond = [row for row, y in years.items() if y != year and (y > year) == (name == "more")]  # type: ignore[operator]
-        kind, cells, words = "year", {}, {"t": str(year)}
+        kind, words = "year", {"t": str(year)}
     else:
         at = rng.randrange(1, len(order))
-        said = _round_between(*_numbers(table, (order[at - 1], order[at]), by))
         beyond = order[:at] if name == "less" else order[at:]
-        kind, cells, words = "round", {}, {"t": said}
+        said = _round_between(*_numbers(table, (order[at - 1], order[at]), by))
+        kind, words = "round", {"t": said}
     rows = tuple(sorted(beyond))
     need(len(rows) > 0 and table.has_values(rows, target))
     if aggregation == "NONE":
@@ -346,6 +333,13 @@ def _subject(table: TypedTable, rng: random.Random, but: int | None = None) -> i
     return whole[0] if whole and rng.random() < 0.6 else pick(telling or columns, rng)
 
 
+def _two_rows(table: TypedTable, target: int, by: int, rng: random.Random) -> list[int]:
+    """Two rows that have a value to compare, and whose names no other row has."""
+    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
+    need(len(rows) >= 2)
+    return rng.sample(rows, 2)
+
+
 def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
     columns = table.of_kind()
     need(len(columns) >= count)
@@ -353,10 +347,9 @@ def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
 
 
 def _date(table: TypedTable, row: int, column: int) -> Date:
-    """The date of a cell; NotDrawnError where there is none."""
     value = table.columns[column].values[row]
-    need(isinstance(value, Date))
-    assert isinstance(value, Date)
+    if not isinstance(value, Date):
+        raise NotDrawnError("expected a date in each row")
     return value
 
 
@@ -437,13 +430,11 @@ class QuestionsConfig:
     """How many questions are made of a table, and how long they are.
 
     Attributes:
-        questions_per_table: the most questions about a table.
-        questions_per_excerpt: the most questions about one excerpt.
+        questions_per_table, questions_per_excerpt, max_rows: the most of each; rows of an excerpt.
         whole_tables: asks about tables as they are, not about excerpts. Tables that do not fit
             are left out.
         max_seq_length: tokens of a question with its table, special tokens included.
         max_question_tokens: tokens of the question alone.
-        max_rows: the most rows of an excerpt.
         operations: those of OPERATIONS that are used.
         held_out_forms: asks in words that no other question has; for look_up alone.
         absent: the share of questions whose table is changed so that it no longer answers them.
@@ -467,13 +458,9 @@ class QuestionsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_at_least(
-            self,
-            questions_per_table=1,
-            questions_per_excerpt=1,
-            max_question_tokens=1,
-            max_rows=FEWEST,
-        )
+        require_sizes(self, 1, "questions_per_table", "questions_per_excerpt")
+        require_sizes(self, 1, "max_question_tokens")
+        require_sizes(self, FEWEST, "max_rows")
         _ = self.max_table_tokens
         unknown = [name for name in self.operations if name not in OPERATIONS]
         require(
@@ -495,8 +482,7 @@ def synthetic_questions(
 ) -> Iterator[Made]:
     """Yields questions about a table, the same for the same seed and name.
 
-    Raises:
-        NothingMadeError: if there is none, with the reason.
+    NothingMadeError, with the reason, if there is none.
     """
     of_table = f"(table '{table.table_id}')"
     rng = random.Random(f"{config.seed}/{table.table_id}")
@@ -515,23 +501,21 @@ def synthetic_questions(
         )
     made = 0
     for index in range(-(-config.questions_per_table // config.questions_per_excerpt)):
-        asked: Table | None = table
+        typed = whole
         if not config.whole_tables:
             name = f"{table.table_id}#{index}"
             asked = draw_run(table, lengths, room, config.max_rows, name, rng)
-        if asked is None:
-            continue
-        typed = whole if config.whole_tables else TypedTable(asked)
+            if asked is None:
+                continue
+            typed = TypedTable(asked)
         count = min(config.questions_per_excerpt, config.questions_per_table - made)
         for operation, text, drawn in _draw_several(typed, count, wordpiece, config, rng):
             name = f"{table.table_id}#{made}:{operation}"
             made += 1
-            if config.absent and rng.random() < config.absent:
-                if (without := _without_answer(asked, drawn, rng)) is not None:
-                    question = Question(text, name, aggregation=ABSENT)
-                    yield Made("absent", ((without, question),))
-                continue
-            yield Made(operation, ((asked, _question(text, name, drawn, typed)),))
+            if not config.absent or rng.random() >= config.absent:
+                yield Made(operation, ((typed.table, _question(text, name, drawn, typed)),))
+            elif (without := _without_answer(typed.table, drawn, rng)) is not None:
+                yield Made("absent", ((without, Question(text, name, aggregation=ABSENT)),))
     if not made:
         raise NothingMadeError("no question found", f"expected a question {of_table}")
 
@@ -546,15 +530,13 @@ def _draw_several(
         if len(texts) == count:
             return
         operation = rng.choices(config.operations, shares)[0]
-        drawn = draw(operation, table, rng)
-        if drawn is None:
+        if (drawn := draw(operation, table, rng)) is None:
             continue
         text = phrase(drawn, table, rng, config.held_out_forms)
         is_long = wordpiece.ids_and_lengths([text])[1][0] > config.max_question_tokens
-        if is_long or text in texts:
-            continue
-        texts.add(text)
-        yield operation, text, drawn
+        if not is_long and text not in texts:
+            texts.add(text)
+            yield operation, text, drawn
 
 
 def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | None:
@@ -563,31 +545,28 @@ def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | N
     A mentioned text must not stand in a row that is left.
     """
     if drawn.cells and rng.random() < 0.6:
-        row, column = rng.choice(sorted(drawn.cells.values()))
-        mentioned = table.rows[row][column].strip().lower()
-        left = [
-            cells for cells in table.rows if not any(mentioned in cell.lower() for cell in cells)
-        ]
-        if len(left) < FEWEST:
-            return None
-        return dataclasses.replace(table, rows=tuple(left), expansions=())
+        at, column = rng.choice(sorted(drawn.cells.values()))
+        mentioned = table.rows[at][column].strip().lower()
+        rows = tuple(
+            cells for cells in table.rows if not any(mentioned in c.lower() for c in cells)
+        )
+        return None if len(rows) < FEWEST else replace(table, rows=rows, expansions=())
     gone = rng.choice(sorted({drawn.column, *drawn.columns.values()}))
     name = table.header[gone].strip().lower()
     kept = [c for c in range(table.num_columns) if c != gone]
     if len(kept) < FEWEST or any(name in table.header[c].lower() for c in kept):
         return None
     header, *rows = (tuple(cells[c] for c in kept) for cells in (table.header, *table.rows))
-    return dataclasses.replace(table, header=header, rows=tuple(rows), expansions=())
+    return replace(table, header=header, rows=tuple(rows), expansions=())
 
 
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:
     coordinates = tuple((row, drawn.column) for row in drawn.rows)
-    aggregation, cells = drawn.aggregation, table.columns[drawn.column].cells
-    if aggregation == "NONE":
-        answers = tuple(cells[row] for row in drawn.rows)
+    aggregation = drawn.aggregation
+    if aggregation == "NONE" or drawn.answer:
+        cells = table.columns[drawn.column].cells
+        answers = (drawn.answer,) if drawn.answer else tuple(cells[row] for row in drawn.rows)
         return Question(text, name, answers, coordinates, aggregation=aggregation)
-    if drawn.answer:
-        return Question(text, name, (drawn.answer,), coordinates, aggregation=aggregation)
     result = float(len(drawn.rows))
     if aggregation != "COUNT":
         numbers = _numbers(table, drawn.rows, drawn.column)

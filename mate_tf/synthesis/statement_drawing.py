@@ -109,18 +109,14 @@ def _count(table: TypedTable, rng: random.Random) -> Count:
 def _aggregate(aggregation: Aggregation, table: TypedTable, rng: random.Random) -> Aggregate:
     kinds: tuple[Kind, ...] = ("number", "date") if aggregation in _EXTREMES else ("number",)
     column = pick(table.of_kind(*(() if aggregation in _BY_ORDER else kinds)), rng)
-    is_filtered = rng.random() < _SHARE_OF_FILTERED
-    conditions = _conditions(table, rng, but=column) if is_filtered else ()
-    return Aggregate(aggregation, column, conditions)
+    if rng.random() < _SHARE_OF_FILTERED:
+        return Aggregate(aggregation, column, _conditions(table, rng, but=column))
+    return Aggregate(aggregation, column)
 
 
 def _difference(table: TypedTable, rng: random.Random) -> Difference:
     column = pick(table.of_kind("number"), rng)
     return Difference(_select(column, table, rng), _select(column, table, rng))
-
-
-def _nesting(table: TypedTable, rng: random.Random) -> Statement | Expression:
-    return rng.choice(_NESTINGS)(table, rng)
 
 
 def _selection_of_extreme(table: TypedTable, rng: random.Random) -> Statement:
@@ -149,11 +145,8 @@ def _range(table: TypedTable, rng: random.Random) -> Difference:
 def _two_aggregates(table: TypedTable, rng: random.Random) -> Statement:
     left = _aggregate(rng.choice(AGGREGATIONS), table, rng)
     # With the same aggregation: no table is needed to say that a maximum is above the minimum.
-    others = [
-        other
-        for other in variants(left, table)
-        if isinstance(other, Aggregate) and other.aggregation == left.aggregation
-    ]
+    aggregates = (other for other in variants(left, table) if isinstance(other, Aggregate))
+    others = [other for other in aggregates if other.aggregation == left.aggregation]
     return _ordered(left, pick(others, rng), table, rng)
 
 
@@ -174,7 +167,7 @@ _DRAWERS: dict[str, _Drawer] = {
     "count": _count,
     **{aggregation: partial(_aggregate, aggregation) for aggregation in AGGREGATIONS},
     "difference": _difference,
-    "nesting": _nesting,
+    "nesting": lambda table, rng: rng.choice(_NESTINGS)(table, rng),
 }
 _NESTINGS: tuple[_Drawer, ...] = (
     _selection_of_extreme,
@@ -253,11 +246,7 @@ def _beside_average(table: TypedTable, rng: random.Random) -> Condition:
 
 
 def _constant_text(expression: Expression, table: TypedTable) -> str:
-    """The value of an expression as a statement gives it: a cell's text, or a number.
-
-    Raises:
-        UndefinedError: as `evaluate`.
-    """
+    """The value of an expression as a statement gives it: a cell's text, or a number."""
     value = evaluate(expression, table)
     match expression:
         case Select(index) | Aggregate("minimum" | "maximum" | "first" | "last", index):
@@ -269,13 +258,7 @@ def _constant_text(expression: Expression, table: TypedTable) -> str:
 
 
 def verbalize(statement: Statement, table: TypedTable, rng: random.Random) -> str:
-    """A statement in English, with the names and cells of the table and the constants.
-
-    Args:
-        statement: the statement, whose columns have names.
-        table: what it is about.
-        rng: draws the wordings.
-    """
+    """A statement in English, with the names and cells of the table, where columns have names."""
     return _Wording(table, rng).statement(statement)
 
 
@@ -297,7 +280,6 @@ class _Wording:
     def _there_are(
         self, conditions: tuple[Condition, ...], comparator: Comparator, number: str
     ) -> str:
-        """That so many rows meet conditions, with the number in front."""
         chosen = " and ".join(map(self._condition, conditions))
         having = self._having(conditions)
         forms = _COUNTS_OF_ALL[comparator]

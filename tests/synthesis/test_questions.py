@@ -8,9 +8,9 @@ from hypothesis import given, settings
 
 from mate_tf.datasets.supervision import supervise
 from mate_tf.features.numeric import values_in_column
+from mate_tf.synthesis.made_tables import rewritten
 from mate_tf.synthesis.question_wording import FORMS, HELD_OUT, phrase
 from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, draw, synthetic_questions
-from mate_tf.synthesis.rewriting import rewritten
 from mate_tf.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
 from mate_tf.tables.table import ABSENT, Table
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
