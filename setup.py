@@ -139,6 +139,7 @@ setup(
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
     package_data={
         "mate_tf": ["py.typed", "default_model/*", "page/*.css", "page/*.js"],
+        "mate_tf.datasets": ["*.txtpb"],
         "mate_tf.synthesis": ["*.json", "*.txt"],
     },
     install_requires=CORE,

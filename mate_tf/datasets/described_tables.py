@@ -29,13 +29,7 @@ _KINDS = {
 
 
 class DescribedTable(NamedTuple):
-    """A table and texts about it.
-
-    Attributes:
-        name: unique within its split.
-        table: the table.
-        texts: sentences or questions about it, none of them blank.
-    """
+    """A table, by a name of its own in its split, and texts about it, none of them blank."""
 
     name: str
     table: Table
@@ -61,28 +55,24 @@ def read_corpus(
 ) -> Iterator[DescribedTable]:
     """Yields the tables of a split with their texts, in the files' order.
 
-    Args:
-        layout: one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
-            tables, all of the split "train"; "INTERACTIONS" means those of the release, each with
-            its questions as texts. In another data set each table has all questions about it as
-            texts, and all are read before the first is yielded.
-        directory, split: where.
-        division: divides a split by its tables.
-        without: ids of tables to leave out, such as those of the training split.
-
-    Raises:
-        FileNotFoundError, ValueError: as the layout's reader.
+    The layout is one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
+    tables, all of the split "train"; "INTERACTIONS" means those of the release, each with its
+    questions as texts. In another data set each table has all questions about it as texts, and all
+    are read before the first is yielded. A division divides a split by its tables. Tables whose ids
+    are in `without` are left out. Errors are those of the layout's reader.
     """
     of_parts = division is not None and split in division.names
     source = division.split if division is not None and of_parts else split
+    corpus: Iterator[DescribedTable]
     if layout == TEXTS:
-        corpus = _read_all(read_described_tables(Path(directory) / f"{source}.jsonl"))
+        path = Path(directory) / f"{source}.jsonl"
+        corpus = (read() for read in read_described_tables(path))
     elif layout == TABLES:
-        corpus = _read_all(read_table_folder(directory))
+        corpus = (read() for read in read_table_folder(directory))
     elif layout == INTERACTIONS:
         corpus = read_described_interactions(directory, source)
     else:
-        corpus = gather_questions(read_split(layout, str(directory), source))
+        corpus = _gather_questions(read_split(layout, str(directory), source))
     for described in corpus:
         table_id = described.table.table_id
         if table_id in without:
@@ -102,13 +92,7 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
     """Yields a reader for each table of a file of JSON Lines.
 
     A line is an object with "table", as in `read_json_lines`, and, if they are known, "texts", a
-    list, and "id".
-
-    Raises:
-        FileNotFoundError: if the file is missing; from a reader, if a table's file is.
-        OSError: from a reader, if a table's file cannot be opened.
-        ValueError: if a line is malformed, or two lines have the same id; from a reader, if its
-            table is malformed. All errors name file and line.
+    list, and "id". Errors are those of `read_json_lines`, from a reader those of its table.
     """
     path = Path(path)
     table_of = table_reader(path.parent)
@@ -142,8 +126,7 @@ def _read_record(
 def read_table_folder(directory: str | Path) -> Iterator[Reader]:
     """Yields a reader, which may fail as `read_table`, for each table's file in a folder and below.
 
-    Raises:
-        FileNotFoundError: if there is none.
+    FileNotFoundError if there is none.
     """
     directory = Path(directory)
     files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in _TABLE_FILES)
@@ -158,20 +141,14 @@ def _read_file(path: Path, name: str) -> DescribedTable:
     return DescribedTable(name, dataclasses.replace(read_table(path), table_id=name))
 
 
-def gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:
+def _gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:
     """Yields each table with all questions about it, in the order of their first questions."""
-    texts: dict[str, list[str]] = {}
-    tables: dict[str, Table] = {}
+    gathered: dict[str, tuple[Table, list[str]]] = {}
     for item, question in pairs:
         table = plain_table(item)
-        tables.setdefault(table.table_id, table)
-        texts.setdefault(table.table_id, []).append(question.text)
-    for table_id, table in tables.items():
-        yield DescribedTable(table_id, table, _not_blank(texts[table_id]))
-
-
-def _read_all(readers: Iterable[Reader]) -> Iterator[DescribedTable]:
-    return (read() for read in readers)
+        gathered.setdefault(table.table_id, (table, []))[1].append(question.text)
+    for table_id, (table, texts) in gathered.items():
+        yield DescribedTable(table_id, table, _not_blank(texts))
 
 
 def _not_blank(texts: Iterable[str]) -> tuple[str, ...]:
