@@ -5,6 +5,7 @@ process, whatever the runner and the number of workers: an example's place follo
 Apache Beam comes with the extra "beam".
 """
 
+import functools
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -41,33 +42,22 @@ def convert_split(
 ) -> Counter[str]:
     """Converts a split and writes its shards, in a pipeline that runs to its end.
 
-    Args:
-        task: the data set.
-        read: gives its questions; one worker calls it, and the others convert.
-        new_builder: gives a worker its builder, once.
-        directory, split, num_shards, seed: as `split_writer`. All workers can write to the folder,
-            and each sorts a shard in memory.
-        options: Beam's own, such as "--runner=FlinkRunner" or "--direct_num_workers=4".
+    One worker calls `read`, which gives the questions, and the others convert; each calls
+    `new_builder` once. `directory`, `split`, `num_shards` and `seed` are as of `split_writer`. All
+    workers can write to the folder, and each sorts a shard in memory. The options are Beam's own,
+    such as "--runner=FlinkRunner" or "--direct_num_workers=4".
 
     Returns:
         The sums of `outcome_counts`, which are also counters of the pipeline.
     """
-    import_extra("apache_beam", "beam", "to convert with Beam")
-    import apache_beam as beam
-
+    beam = import_extra("apache_beam", "beam", "to convert with Beam")
     is_training = split.startswith("train")
 
-    class Convert(beam.DoFn):
-        """From questions and their tables to shards, places there, records and lines."""
-
-        def setup(self) -> None:
-            self._builder = new_builder()
-
-        def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
-            for outcome in convert_all(task, self._builder, element, is_training):
-                _count(outcome_counts(outcome))
-                shard, order = place(outcome.question.question_id, seed, num_shards)
-                yield shard, (order, encode(outcome))
+    def convert(builder: FeatureBuilder, batch: Any) -> Iterator[Any]:
+        for outcome in convert_all(task, builder, batch, is_training):
+            _count(outcome_counts(outcome))
+            shard, order = place(outcome.question.question_id, seed, num_shards)
+            yield shard, (order, encode(outcome))
 
     def write(element: Any) -> None:
         shard, parts = element
@@ -76,16 +66,10 @@ def convert_split(
 
     def converted(questions: Any) -> Any:
         batches = questions | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
-        return batches | "Convert" >> beam.ParDo(Convert())
+        return batches | "Convert" >> _step(new_builder, convert)
 
-    return _run(
-        read,
-        converted,
-        beam.Map(write),
-        lambda: remove_split(directory, split),
-        num_shards,
-        options,
-    )
+    remove_old = functools.partial(remove_split, directory, split)
+    return _run(read, converted, beam.Map(write), remove_old, num_shards, options)
 
 
 def draw_split(
@@ -102,33 +86,37 @@ def draw_split(
     All workers can read the vocabulary. A worker holds the tables of one shard in memory. It
     returns the counts of `pretraining.write_split`.
     """
-    import_extra("apache_beam", "beam", "to convert with Beam")
+    beam = import_extra("apache_beam", "beam", "to convert with Beam")
+
+    def write(builders: Any, element: Any) -> Iterator[Any]:
+        shard, found = element
+        members = [member for member in found if member is not None]
+        members.sort(key=lambda member: member.order)
+        drawn = draw_shard(builders, config, members, directory, split, shard, num_shards)
+        for counts in drawn:
+            _count(counts)
+        yield shard
+
+    def placed(tables: Any) -> Any:
+        return tables | beam.FlatMap(lambda table: placed_members(table, config, num_shards))
+
+    remove_old = functools.partial(remove_lengths, config, directory, split)
+    new_builders = functools.partial(make_builders, config, vocab_file)
+    return _run(read, placed, _step(new_builders, write), remove_old, num_shards, options)
+
+
+def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
+    """A step that processes each element with what a worker makes for itself, once."""
     import apache_beam as beam
 
-    class Write(beam.DoFn):
-        """From a shard and its members to files."""
-
+    class Step(beam.DoFn):
         def setup(self) -> None:
-            self._builders = make_builders(config, vocab_file)
+            self._made = new()
 
         def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
-            shard, found = element
-            members = [member for member in found if member is not None]
-            members.sort(key=lambda member: member.order)
-            for counts in draw_shard(
-                self._builders, config, members, directory, split, shard, num_shards
-            ):
-                _count(counts)
-            yield shard
+            return process(self._made, element)
 
-    return _run(
-        read,
-        lambda tables: tables | beam.FlatMap(lambda of: placed_members(of, config, num_shards)),
-        beam.ParDo(Write()),
-        lambda: remove_lengths(config, directory, split),
-        num_shards,
-        options,
-    )
+    return beam.ParDo(Step())
 
 
 def _count(counts: Counter[str]) -> None:

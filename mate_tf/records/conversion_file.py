@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from mate_tf.datasets.tasks import Division
 
 CONVERSION_FILE = "conversion.json"
-_CHUNK = 1 << 20  # bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +26,8 @@ class Conversion:
     """How a folder's records were made.
 
     Attributes:
-        task: the name of the data set's reader; None if unknown.
+        task, tagger: the name of the data set's reader, and what tagged parts of speech, if known.
         features: the limits, and what a sequence contains.
-        tagger: what tagged parts of speech; None for nothing, or if unknown.
         vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
         division: how a split was divided by its tables, as text; None if none was.
         pretraining: for pre-training records, what was drawn of each table; None for others.
@@ -70,9 +68,7 @@ def has_conversion(directory: str | os.PathLike[str]) -> bool:
 def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
     """Reads the folder's conversion.json. Options that it does not name have their defaults.
 
-    Raises:
-        FileNotFoundError: if the folder has none.
-        ValueError: if its content is not what `write_conversion` writes.
+    FileNotFoundError if the folder has none; ValueError if its content is another's.
     """
     path = os.path.join(directory, CONVERSION_FILE)
     if not has_conversion(directory):
@@ -93,8 +89,7 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
 def task_of(directory: str | os.PathLike[str]) -> str:
     """The task of the questions in a folder; JSONL, your own, if there is no conversion.json.
 
-    Raises:
-        ValueError: if conversion.json names no task, or is not what `write_conversion` writes.
+    ValueError if conversion.json names no task, and as `read_conversion`.
     """
     if not has_conversion(directory):
         return "JSONL"
@@ -106,12 +101,9 @@ def task_of(directory: str | os.PathLike[str]) -> str:
 
 
 def check_vocabulary(directory: str | os.PathLike[str]) -> None:
-    """Checks that the folder's vocabulary is the one that its records were made with.
+    """ValueError unless the folder's vocabulary is the one that its records were made with.
 
-    A folder without conversion.json is accepted.
-
-    Raises:
-        ValueError: if it is another one, or conversion.json is not what `write_conversion` writes.
+    A folder without conversion.json is accepted; errors also as `read_conversion`.
     """
     if not has_conversion(directory):
         return
@@ -129,6 +121,6 @@ def file_sha256(path: str | os.PathLike[str]) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with tf.io.gfile.GFile(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

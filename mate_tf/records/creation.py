@@ -39,18 +39,14 @@ _QUESTIONS_DIVIDED = Division("train", (("train", 90), ("dev", 10)))
 _TABLES_DIVIDED = Division("train", (("train", 95), ("dev", 5)))
 
 
-def _without_progress(items: Iterable[Any], _: str, __: str) -> Iterable[Any]:
-    return items
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Creation:
     """What records are made from, and where they go.
 
     Attributes:
         task: a name in TASKS; for pre-training one of described_tables.LAYOUTS.
-        input_dir: the folder with the data set; of JSON Lines also several between commas.
-        output_dir: the folder to write.
+        input_dir, output_dir: the data set's folder, of JSON Lines also several between commas; and
+            the folder to write.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: which splits; None for all that are there.
         division: how a split is divided by its tables. Without one, and without a dev split, some
@@ -71,7 +67,7 @@ class Creation:
     seed: int = 0
     beam_options: Sequence[str] | None = None
     write_interactions: bool = False
-    progress: Progress = _without_progress
+    progress: Progress = lambda items, name, unit: items
 
     def __post_init__(self) -> None:
         inputs = map(os.path.realpath, folders(self.input_dir))
@@ -86,23 +82,16 @@ def create_records(
 
     A split whose name begins with "train" keeps the questions whose answers are found in the table.
     Other splits keep every question that fits, with labels if the answer is found. `tagger` is what
-    tags parts of speech (`load_tagger`).
-
-    Raises:
-        FileNotFoundError, ValueError: as the data set's reader; and if the folder holds other
-            records or a split has no examples.
+    tags parts of speech (`load_tagger`). Errors are those of the data set's reader, and ValueError
+    if the folder holds other records or a split has no examples.
     """
-    task = TASKS[creation.task]
+    task, original = TASKS[creation.task], features.original_conversion
     new_builder = functools.partial(beam.make_builder, creation.vocab_file, features, tagger)
     builder = new_builder()
+    read = functools.partial(read_split, creation.task, creation.input_dir, original=original)
     names, absent = list(creation.splits or ()), list[str]()
-    read = functools.partial(
-        read_split, creation.task, creation.input_dir, original=features.original_conversion
-    )
     if not names:
-        names, absent = splits_there(
-            creation.task, creation.input_dir, features.original_conversion
-        )
+        names, absent = splits_there(creation.task, creation.input_dir, original)
     division = creation.division
     if division is not None and not task.has_tables:
         raise ValueError(f"expected questions about tables to divide, got {creation.task}")
@@ -130,22 +119,15 @@ def create_records(
         is_sharded = creation.num_shards is not None or creation.beam_options is not None
         left_out = name + "-*" * is_sharded + LEFT_OUT
         of_split = functools.partial(read, split=name, division=division)
+        where = (creation.output_dir, name)
         if creation.beam_options is not None:
+            seed, options = creation.seed, creation.beam_options
             counts = beam.convert_split(
-                task,
-                of_split,
-                new_builder,
-                creation.output_dir,
-                name,
-                creation.num_shards or 1,
-                creation.seed,
-                creation.beam_options,
+                task, of_split, new_builder, *where, creation.num_shards or 1, seed, options
             )
             return Summary(f"{unit}s", counts, left_out)
         summary = Summary(f"{unit}s", left_out_file=left_out)
-        writer = split_writer(
-            creation.output_dir, name, creation.num_shards, creation.seed, task.has_tables
-        )
+        writer = split_writer(*where, creation.num_shards, creation.seed, task.has_tables)
         outcomes = convert_all(task, builder, of_split(), is_training=name.startswith("train"))
         with writer as write:
             for outcome in creation.progress(outcomes, name, unit):
@@ -180,9 +162,8 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     features = FeatureConfig(max_seq_length=config.lengths[-1])
     conversion = conversion_of(creation.task, features, creation.vocab_file, None, division)
     conversion = dataclasses.replace(conversion, pretraining=config)
-    of_lengths = [
-        pretraining.split_of_length(name, length) for name in names for length in config.lengths
-    ]
+    of_length = pretraining.split_of_length
+    of_lengths = [of_length(name, length) for name in names for length in config.lengths]
     prepare_folder(creation.output_dir, conversion, of_lengths, creation.vocab_file)
     # Parts of the training split have no table in common.
     parts = division.names if division is not None and division.split == "train" else ()
@@ -196,21 +177,13 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     def create(name: str) -> Summary:
         without = trained if name in held_out else frozenset()
         read = functools.partial(corpus, name, division, without)
+        where = (creation.output_dir, name)
         if creation.beam_options is not None:
-            counts = beam.draw_split(
-                read,
-                creation.vocab_file,
-                config,
-                creation.output_dir,
-                name,
-                creation.num_shards or 1,
-                creation.beam_options,
-            )
+            num_shards, options = creation.num_shards or 1, creation.beam_options
+            counts = beam.draw_split(read, creation.vocab_file, config, *where, num_shards, options)
             return Summary("examples", counts)
         counts = Counter[str]()
-        drawn = pretraining.write_split(
-            read(), builders, config, creation.output_dir, name, creation.num_shards
-        )
+        drawn = pretraining.write_split(read(), builders, config, *where, creation.num_shards)
         for of_example in creation.progress(drawn, name, "example"):
             counts.update(of_example)
         return Summary("examples", counts)

@@ -47,7 +47,7 @@ Encoded = tuple[bytes | None, bytes | None, bytes | None]
 def split_file(
     directory: str | os.PathLike[str],
     split: str,
-    suffix: str = RECORDS,
+    suffix: str,
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> str:
@@ -117,10 +117,8 @@ def prepare_folder(
 
     Splits that were made in another way and will be made again, as `splits` says, are removed
     first, so that conversion.json is true whenever the conversion stops. So are unfinished files.
-
-    Raises:
-        ValueError: if the folder has splits but no conversion.json, or splits that were made in
-            another way and will not be made again.
+    ValueError if the folder has splits but no conversion.json, or splits that were made in another
+    way and will not be made again.
     """
     tf.io.gfile.makedirs(directory)
     file_of_split = re.compile(f"(.+?)({_SHARD})?({'|'.join(map(re.escape, _SUFFIXES))})")
@@ -161,8 +159,7 @@ def read_questions(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields the questions of a split with their tables, from one file or from shards.
 
-    Raises:
-        FileNotFoundError, ValueError: as `split_files` and `read_json_lines`.
+    Errors are those of `split_files` and `read_json_lines`.
     """
     for file in split_files(directory, split, QUESTIONS):
         yield from read_json_lines(file)
@@ -197,13 +194,12 @@ def write_shard(
     """
     before = None
     with _open(directory, split, has_tables, shard, num_shards) as write:
-        for order, encoded in placed:
+        for order, (record, line, left_out) in placed:
             if order == before:
-                record, line, left_out = encoded
                 said = line or record or left_out or b""
                 raise _same_id(split, said[:80].decode(errors="replace"))
             before = order
-            write(*encoded)
+            write(record, line, left_out)
 
 
 @contextlib.contextmanager
@@ -217,17 +213,10 @@ def split_writer(
     """Yields a function that writes a split's outcomes, one by one, without keeping them in memory.
 
     The files appear at the end and replace those that the split had. Old and new files never mix,
-    even if the process is killed. One file keeps the order of the outcomes; shards have the order
-    of `place`. Until the end a temporary file (in TMPDIR) holds the content of shards uncompressed.
-
-    Args:
-        directory, split: where.
-        num_shards: None for one file.
-        seed: of the order of shards.
-        has_tables: whether to write a file of questions beside that of records.
-
-    Raises:
-        ValueError: if two questions have the same id.
+    even if the process is killed. One file (`num_shards` None) keeps the order of the outcomes;
+    shards have the order of `place`, by a seed. Until the end a temporary file (in TMPDIR) holds
+    the content of shards uncompressed. `has_tables` says whether to write a file of questions too.
+    ValueError if two questions have the same id.
     """
     if num_shards is None:
         seen: set[int] = set()  # hashes, which take less memory than ids
@@ -276,11 +265,10 @@ def _open(
     directory: str,
     split: str,
     has_tables: bool,
-    shard: int | None = None,
-    num_shards: int | None = None,
+    *shards: int,
 ) -> Iterator[Callable[[bytes | None, bytes | None, bytes | None], None]]:
     """Yields a function that writes to the split's files; that of those left out only if needed."""
-    names = [split_file(directory, split, s, shard, num_shards) for s in _SUFFIXES]
+    names = [split_file(directory, split, suffix, *shards) for suffix in _SUFFIXES]
     with contextlib.ExitStack() as stack:
         records = stack.enter_context(record_writer(names[0]))
         if has_tables:
