@@ -13,6 +13,7 @@ from mate_tf.synthesis.question_wording import FORMS, HELD_OUT, phrase
 from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, draw, synthetic_questions
 from mate_tf.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
 from mate_tf.tables.table import ABSENT, Table
+from tests.small import cases
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 
 OPERATORS = {
@@ -178,18 +179,16 @@ DATED = Table(
 )
 
 
-@pytest.mark.parametrize(
-    ("operation", "form", "words", "rows"),
-    [
-        ("within", "within", {"t": "2024"}, (1, 2)),
-        ("within", "count_within", {"t": "2023"}, (0,)),
-        ("within", "sum_within", {"t": "2024"}, (1, 2)),
-        ("beyond", "beyond_more_year", {"t": "2023"}, (1, 2)),
-        ("count_beyond", "count_less_year", {"t": "2023"}, (3,)),
-        ("beyond", "beyond_more_round", {"t": "100"}, (0,)),
-        ("beyond", "beyond_less_round", {"t": "50"}, (3,)),
-        ("top", "top_least", {"t": "two"}, (1, 3)),
-    ],
+@cases(
+    "operation, form, words, rows",
+    ("within", "within", {"t": "2024"}, (1, 2)),
+    ("within", "count_within", {"t": "2023"}, (0,)),
+    ("within", "sum_within", {"t": "2024"}, (1, 2)),
+    ("beyond", "beyond_more_year", {"t": "2023"}, (1, 2)),
+    ("count_beyond", "count_less_year", {"t": "2023"}, (3,)),
+    ("beyond", "beyond_more_round", {"t": "100"}, (0,)),
+    ("beyond", "beyond_less_round", {"t": "50"}, (3,)),
+    ("top", "top_least", {"t": "two"}, (1, 3)),
 )
 def test_rows_beyond_and_within_what_is_said(operation, form, words, rows):
     table = TypedTable(DATED)
@@ -204,15 +203,13 @@ def test_a_month_is_said_by_its_name():
     assert {d.rows for d in found if d.words["t"] in ("march", "march 2024")} == {(0, 1)}
 
 
-@pytest.mark.parametrize(
-    ("operation", "name", "said"),
-    [
-        ("largest", "Price", ("most expensive", "costs the most", "costs most")),
-        ("smallest", "Age", ("youngest",)),
-        ("comparison", "Ticket price", ("cheaper", "more expensive", "costs more", "costs less")),
-        ("is_more", "Distance", ("longer", "shorter")),
-        ("difference", "Age", ("older",)),
-    ],
+@cases(
+    "operation, name, said",
+    ("largest", "Price", ("most expensive", "costs the most", "costs most")),
+    ("smallest", "Age", ("youngest",)),
+    ("comparison", "Ticket price", ("cheaper", "more expensive", "costs more", "costs less")),
+    ("is_more", "Distance", ("longer", "shorter")),
+    ("difference", "Age", ("older",)),
 )
 def test_a_column_s_own_adjectives(operation, name, said):
     cells = tuple((f"name{i}", str(number)) for i, number in enumerate((5, 9, 12)))
@@ -347,17 +344,15 @@ def test_held_out_forms_are_about_whole_tables_where_they_are_asked_to_be(wordpi
         assert len(question.answer_coordinates) == 1
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "reason"),
-    [
-        (Table(("a", "a"), (("x", "y"), ("z", "u")), "t"), {}, "fewer than two columns"),
-        (CITIES, {"whole_tables": True, "max_seq_length": 210}, "too long"),
-        (
-            Table(("a", "b"), (("x", "y"), ("x", "y"), ("u", "v"), ("u", "v")), "t"),
-            {"operations": ("average",)},
-            "no question found",
-        ),
-    ],
+@cases(
+    "table, options, reason",
+    (Table(("a", "a"), (("x", "y"), ("z", "u")), "t"), {}, "fewer than two columns"),
+    (CITIES, {"whole_tables": True, "max_seq_length": 210}, "too long"),
+    (
+        Table(("a", "b"), (("x", "y"), ("x", "y"), ("u", "v"), ("u", "v")), "t"),
+        {"operations": ("average",)},
+        "no question found",
+    ),
 )
 def test_what_gives_no_question_says_why(wordpiece, table, options, reason):
     config = QuestionsConfig(**{**vars(CONFIG), **options})
@@ -366,16 +361,14 @@ def test_what_gives_no_question_says_why(wordpiece, table, options, reason):
     assert reason in error.value.reason
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"questions_per_table": 0}, "questions_per_table of at least 1, got 0"),
-        ({"max_rows": 1}, "max_rows of at least 2, got 1"),
-        ({"max_seq_length": 44}, "max_seq_length of at least 48, 40 of them for the text, got 44"),
-        ({"operations": ("divide",)}, r"got \['divide'\]"),
-        ({"operations": ()}, "got none"),
-        ({"held_out_forms": True}, "with the operation look_up alone"),
-    ],
+@cases(
+    "options, message",
+    ({"questions_per_table": 0}, "questions_per_table of at least 1, got 0"),
+    ({"max_rows": 1}, "max_rows of at least 2, got 1"),
+    ({"max_seq_length": 44}, "max_seq_length of at least 48, 40 of them for the text, got 44"),
+    ({"operations": ("divide",)}, r"got \['divide'\]"),
+    ({"operations": ()}, "got none"),
+    ({"held_out_forms": True}, "with the operation look_up alone"),
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
