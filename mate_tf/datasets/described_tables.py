@@ -4,13 +4,12 @@ docs/training.md describes the layouts of your own tables.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.interactions import read_tables
-from mate_tf.datasets.json_lines import TableReader, naming, read_named_lines, table_reader
+from mate_tf.datasets.json_lines import naming, read_named_lines, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.files import read_table
 from mate_tf.tables.linked_table import plain_table
@@ -42,8 +41,8 @@ class DescribedTable(NamedTuple):
         return (*filter(str.strip, titles), *self.texts)
 
 
-# Reads one table. It may fail where the file that lists the tables is fine.
-Reader = Callable[[], DescribedTable]
+# A table, or why it cannot be read where the file or the folder that lists it is fine.
+Source = DescribedTable | ValueError
 
 
 def read_corpus(
@@ -63,17 +62,18 @@ def read_corpus(
     """
     of_parts = division is not None and split in division.names
     source = division.split if division is not None and of_parts else split
-    corpus: Iterator[DescribedTable]
+    corpus: Iterator[Source]
     if layout == TEXTS:
-        path = Path(directory) / f"{source}.jsonl"
-        corpus = (read() for read in read_described_tables(path))
+        corpus = read_described_tables(Path(directory) / f"{source}.jsonl")
     elif layout == TABLES:
-        corpus = (read() for read in read_table_folder(directory))
+        corpus = read_table_folder(directory)
     elif layout == INTERACTIONS:
         corpus = read_described_interactions(directory, source)
     else:
         corpus = _gather_questions(read_split(layout, str(directory), source))
     for described in corpus:
+        if isinstance(described, ValueError):
+            raise described
         table_id = described.table.table_id
         if table_id in without:
             continue
@@ -88,11 +88,11 @@ def corpus_splits(layout: str, directory: str | Path) -> tuple[list[str], list[s
     return splits_there("JSONL" if layout == TEXTS else layout, str(directory))
 
 
-def read_described_tables(path: str | Path) -> Iterator[Reader]:
-    """Yields a reader for each table of a file of JSON Lines.
+def read_described_tables(path: str | Path) -> Iterator[Source]:
+    """Yields each table of a file of JSON Lines, or the ValueError of one that is malformed.
 
     A line is an object with "table", as in `read_json_lines`, and, if they are known, "texts", a
-    list, and "id". Errors are those of `read_json_lines`, from a reader those of its table.
+    list, and "id". Errors of the lines themselves, and of files, are those of `read_json_lines`.
     """
     path = Path(path)
     table_of = table_reader(path.parent)
@@ -100,7 +100,13 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
         texts = record.get("texts", ())
         if not all(isinstance(text, str) for text in texts):
             raise ValueError(f"expected a list of texts for 'texts', got {texts!r} {where}")
-        yield functools.partial(_read_record, where, name, record["table"], texts, table_of)
+        try:
+            with naming(where):
+                table = table_of(record["table"])
+        except ValueError as error:
+            yield error
+        else:
+            yield DescribedTable(name, table, _not_blank(texts))
 
 
 def read_described_interactions(
@@ -116,15 +122,8 @@ def read_described_interactions(
         yield DescribedTable(interaction.id or table.table_id, table, texts)
 
 
-def _read_record(
-    where: str, name: str, table: Any, texts: Iterable[str], table_of: TableReader[Table]
-) -> DescribedTable:
-    with naming(where):
-        return DescribedTable(name, table_of(table), _not_blank(texts))
-
-
-def read_table_folder(directory: str | Path) -> Iterator[Reader]:
-    """Yields a reader, which may fail as `read_table`, for each table's file in a folder and below.
+def read_table_folder(directory: str | Path) -> Iterator[Source]:
+    """Yields each table's file in a folder and below, or the ValueError of `read_table`.
 
     FileNotFoundError if there is none.
     """
@@ -134,11 +133,13 @@ def read_table_folder(directory: str | Path) -> Iterator[Reader]:
         endings = ", ".join(_TABLE_FILES)
         raise FileNotFoundError(f"expected tables ({endings}) in {directory}, found none")
     for path in files:
-        yield functools.partial(_read_file, path, path.relative_to(directory).as_posix())
-
-
-def _read_file(path: Path, name: str) -> DescribedTable:
-    return DescribedTable(name, dataclasses.replace(read_table(path), table_id=name))
+        name = path.relative_to(directory).as_posix()
+        try:
+            table = dataclasses.replace(read_table(path), table_id=name)
+        except ValueError as error:
+            yield error
+        else:
+            yield DescribedTable(name, table)
 
 
 def _gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:

@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mate_tf.dataclass_json import require
-from mate_tf.datasets.described_tables import (
-    INTERACTIONS,
-    TABLES,
-    TEXTS,
-    DescribedTable,
-    Reader,
-    read_corpus,
-    read_described_interactions,
-    read_described_tables,
-    read_table_folder,
-)
+from mate_tf.datasets import described_tables
+from mate_tf.datasets.described_tables import DescribedTable, Source
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
@@ -38,7 +29,6 @@ from mate_tf.synthesis.statements import (
 from mate_tf.synthesis.typed_table import Made, NothingMadeError
 from mate_tf.tables.table import Question, Table
 
-Source = DescribedTable | ValueError  # why a table could not be read
 Maker = Callable[[DescribedTable], Iterable[Made | NothingMadeError]]
 
 
@@ -190,19 +180,18 @@ def _made_of(
             message = f"expected each table once (table '{table.table_id}')"
             summary.leave_out("table", NothingMadeError("a copy of another", message))
             continue
-        is_used = False
+        before = summary.examples.total()
         for make in makers:
             try:
                 for made in make(source):
                     if isinstance(made, NothingMadeError):
                         summary.leave_out("sentence", made)
                         continue
-                    is_used = True
                     summary.examples[made.operation] += len(made.examples)
                     yield from made.examples
             except NothingMadeError as error:
                 summary.leave_out("table", error)
-        summary.tables_used += is_used
+        summary.tables_used += summary.examples.total() > before
 
 
 def read_sources(
@@ -220,17 +209,17 @@ def read_sources(
             malformed table is yielded as its error.
     """
     directory = Path(directory)
-    if layout == TABLES:
-        yield from _read_each(read_table_folder(directory))
+    if layout == "TABLES":
+        yield from described_tables.read_table_folder(directory)
         return
     for split in splits:
-        if layout == TEXTS:
-            yield from _read_each(read_described_tables(directory / f"{split}.jsonl"))
+        if layout == "TEXTS":
+            yield from described_tables.read_described_tables(directory / f"{split}.jsonl")
         elif layout == "WTQ":
-            for described in read_corpus(layout, directory, split):
+            for described in described_tables.read_corpus(layout, directory, split):
                 yield described._replace(texts=())  # they are questions
-        elif layout == INTERACTIONS:
-            yield from read_described_interactions(directory, split, _is_true)
+        elif layout == "INTERACTIONS":
+            yield from described_tables.read_described_interactions(directory, split, _is_true)
         else:
             yield from _read_tabfact(directory, split)
 
@@ -240,14 +229,6 @@ def _is_true(question: Any) -> bool:
     if question.answer.HasField("class_index"):
         return question.answer.class_index == ENTAILED
     return not question.HasField("answer")
-
-
-def _read_each(readers: Iterator[Reader]) -> Iterator[Source]:
-    for read in readers:
-        try:
-            yield read()
-        except ValueError as error:
-            yield error
 
 
 def _read_tabfact(directory: Path, split: str) -> Iterator[Source]:

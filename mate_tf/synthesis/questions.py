@@ -547,10 +547,8 @@ def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | N
     if drawn.cells and rng.random() < 0.6:
         at, column = rng.choice(sorted(drawn.cells.values()))
         mentioned = table.rows[at][column].strip().lower()
-        rows = tuple(
-            cells for cells in table.rows if not any(mentioned in c.lower() for c in cells)
-        )
-        return None if len(rows) < FEWEST else replace(table, rows=rows, expansions=())
+        left = tuple(row for row in table.rows if not any(mentioned in c.lower() for c in row))
+        return None if len(left) < FEWEST else replace(table, rows=left, expansions=())
     gone = rng.choice(sorted({drawn.column, *drawn.columns.values()}))
     name = table.header[gone].strip().lower()
     kept = [c for c in range(table.num_columns) if c != gone]
