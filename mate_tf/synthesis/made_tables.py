@@ -89,24 +89,12 @@ def _dates(number: int, rng: random.Random) -> list[str]:
 
 def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
     """A function that makes the numbers of a column, all written in the same way."""
-    low, high = {
-        "price": rng.choice(((1, 60), (5, 900), (100, 9000))),
-        "pay": (24_000, 98_000),
-        "count": rng.choice(((0, 12), (1, 60), (10, 900))),
-        "age": (18, 66),
-        "points": rng.choice(((0, 30), (10, 100))),
-        "large": rng.choice(((1_000, 90_000), (50_000, 9_000_000))),
-        "area": (20, 2_000),
-        "distance": (15, 1_900),
-        "year": (1850, 2023),
-        "pages": (80, 900),
-        "decimal": rng.choice(((0, 10), (1, 200))),
-        "temperature": (-15, 38),
-        "speed": (120, 320),
-        "weight": (90, 2_400),
-        "height": (600, 8_800),
-        "tall": (158, 205),
-    }[kind]
+    # A range is drawn for every kind that has several.
+    drawn = {
+        name: rng.choice(ranges) if len(ranges) > 1 else ranges[0]
+        for name, ranges in _WORDS["numbers"].items()
+    }
+    low, high = drawn[kind]
     if kind == "price":
         sign = rng.choice(("", "", "", "$", "€", "£"))
         cents = rng.random() < 0.7
