@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
-from mate_tf.records.records import complete_file
+from mate_tf.records.records import Path, complete_file
 
 if TYPE_CHECKING:
     from mate_tf.datasets.tasks import Division
@@ -44,7 +44,7 @@ class Conversion:
 def conversion_of(
     task: str | None,
     config: FeatureConfig,
-    vocab_file: str | os.PathLike[str],
+    vocab_file: Path,
     tagger: str | None,
     division: "Division | None" = None,
 ) -> Conversion:
@@ -53,19 +53,19 @@ def conversion_of(
     return Conversion(task, config, tagger, file_sha256(vocab_file), divided)
 
 
-def write_conversion(directory: str | os.PathLike[str], conversion: Conversion) -> None:
+def write_conversion(directory: Path, conversion: Conversion) -> None:
     """Writes the folder's conversion.json."""
     path = os.path.join(directory, CONVERSION_FILE)
     with complete_file(path) as unfinished, tf.io.gfile.GFile(unfinished, "w") as file:
         file.write(json.dumps(dataclasses.asdict(conversion), indent=2) + "\n")
 
 
-def has_conversion(directory: str | os.PathLike[str]) -> bool:
+def has_conversion(directory: Path) -> bool:
     """Whether the folder has a conversion.json; early versions wrote none."""
     return tf.io.gfile.exists(os.path.join(directory, CONVERSION_FILE))
 
 
-def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
+def read_conversion(directory: Path) -> Conversion:
     """Reads the folder's conversion.json. Options that it does not name have their defaults.
 
     FileNotFoundError if the folder has none; ValueError if its content is another's.
@@ -86,7 +86,7 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
             ) from None
 
 
-def task_of(directory: str | os.PathLike[str]) -> str:
+def task_of(directory: Path) -> str:
     """The task of the questions in a folder; JSONL, your own, if there is no conversion.json.
 
     ValueError if conversion.json names no task, and as `read_conversion`.
@@ -100,7 +100,7 @@ def task_of(directory: str | os.PathLike[str]) -> str:
     return task
 
 
-def check_vocabulary(directory: str | os.PathLike[str]) -> None:
+def check_vocabulary(directory: Path) -> None:
     """ValueError unless the folder's vocabulary is the one that its records were made with.
 
     A folder without conversion.json is accepted; errors also as `read_conversion`.
@@ -117,7 +117,7 @@ def check_vocabulary(directory: str | os.PathLike[str]) -> None:
         )
 
 
-def file_sha256(path: str | os.PathLike[str]) -> str:
+def file_sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with tf.io.gfile.GFile(path, "rb") as file:

@@ -21,7 +21,7 @@ from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.records import beam, pretraining
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.conversion_file import conversion_of
-from mate_tf.records.records import record_writer
+from mate_tf.records.records import Path, record_writer
 from mate_tf.records.splits import (
     LEFT_OUT,
     QUESTIONS,
@@ -193,7 +193,7 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     yield from (f"not there, {reason}" for reason in absent)
 
 
-def write_interactions(directory: str | os.PathLike[str], split: str) -> None:
+def write_interactions(directory: Path, split: str) -> None:
     """Writes a split's questions to interactions/{split}.tfrecord too, as TAPAS's release does.
 
     There are as many shards as of {split}.jsonl; errors as `split_files` and `read_json_lines`.

@@ -29,7 +29,13 @@ from mate_tf.records.conversion_file import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import UNFINISHED, complete_file, record_writer, serialize_example
+from mate_tf.records.records import (
+    UNFINISHED,
+    Path,
+    complete_file,
+    record_writer,
+    serialize_example,
+)
 from mate_tf.tables.table import Question, Table
 
 RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"
@@ -45,7 +51,7 @@ Encoded = tuple[bytes | None, bytes | None, bytes | None]
 
 
 def split_file(
-    directory: str | os.PathLike[str],
+    directory: Path,
     split: str,
     suffix: str,
     shard: int | None = None,
@@ -57,7 +63,7 @@ def split_file(
     return os.path.join(directory, split + suffix)
 
 
-def split_files(directory: str | os.PathLike[str], split: str, suffix: str = RECORDS) -> list[str]:
+def split_files(directory: Path, split: str, suffix: str = RECORDS) -> list[str]:
     """The files of a split in a folder: its one file, or all its shards in order.
 
     In a folder without conversion.json records may have the release's names: train.tfrecord or
@@ -108,10 +114,7 @@ def _in_order(folder: str, there: set[str], split: str) -> list[str]:
 
 
 def prepare_folder(
-    directory: str | os.PathLike[str],
-    conversion: Conversion,
-    splits: Sequence[str],
-    vocab_file: str | os.PathLike[str],
+    directory: Path, conversion: Conversion, splits: Sequence[str], vocab_file: Path
 ) -> None:
     """Makes the folder for a conversion, and writes its conversion.json and its vocabulary.
 
@@ -149,14 +152,12 @@ def prepare_folder(
             tf.io.gfile.copy(os.fspath(vocab_file), unfinished)
 
 
-def has_questions(directory: str | os.PathLike[str], split: str) -> bool:
+def has_questions(directory: Path, split: str) -> bool:
     """Whether a folder has questions with tables of a split; those of sentences have none."""
     return bool(_files(directory, _own(split, QUESTIONS)))
 
 
-def read_questions(
-    directory: str | os.PathLike[str], split: str
-) -> Iterator[tuple[Table, Question]]:
+def read_questions(directory: Path, split: str) -> Iterator[tuple[Table, Question]]:
     """Yields the questions of a split with their tables, from one file or from shards.
 
     Errors are those of `split_files` and `read_json_lines`.
@@ -242,7 +243,7 @@ def split_writer(
                 write_shard(directory, split, of_shard, shard, num_shards, has_tables)
 
 
-def remove_split(directory: str | os.PathLike[str], split: str) -> None:
+def remove_split(directory: Path, split: str) -> None:
     """Removes the files of a split, the records first."""
     for suffix in _SUFFIXES:
         for file in _files(directory, _own(split, suffix)):
@@ -254,7 +255,7 @@ def _own(split: str, suffix: str) -> str:
     return f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}"
 
 
-def _files(directory: str | os.PathLike[str], pattern: str) -> set[str]:
+def _files(directory: Path, pattern: str) -> set[str]:
     """The existing files of a folder whose names a pattern describes."""
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
     return {os.path.join(directory, name) for name in names if re.fullmatch(pattern, name)}
@@ -262,10 +263,7 @@ def _files(directory: str | os.PathLike[str], pattern: str) -> set[str]:
 
 @contextlib.contextmanager
 def _open(
-    directory: str,
-    split: str,
-    has_tables: bool,
-    *shards: int,
+    directory: str, split: str, has_tables: bool, *shards: int
 ) -> Iterator[Callable[[bytes | None, bytes | None, bytes | None], None]]:
     """Yields a function that writes to the split's files; that of those left out only if needed."""
     names = [split_file(directory, split, suffix, *shards) for suffix in _SUFFIXES]
