@@ -150,8 +150,12 @@ def found(linked, *answers, original=False):
     return question.answer_coordinates
 
 
-def of_one_cell(text):
-    return LinkedTable(Table(("x",), ((text,),), "one"), (((),),))
+def found_or_none(linked, answer, original):
+    try:
+        return found(linked, answer, original=original)
+    except SupervisionError as error:
+        assert error.reason == "answer not found"
+        return ()
 
 
 @cases(
@@ -188,27 +192,14 @@ def test_an_answer_has_to_be_given_known_cells_are_kept_and_any_passage_of_a_cel
     *(("( A )", "a", False, False), ("1999–2004", "1999", True, True)),
 )
 def test_signs_and_articles_are_found(cell, answer, is_found, is_found_by_the_original):
+    linked = LinkedTable(Table(("x",), ((cell,),), "one"), (((),),))
     for original, expected in ((False, is_found), (True, is_found_by_the_original)):
-        try:
-            coordinates = found(of_one_cell(cell), answer, original=original)
-        except SupervisionError:
-            coordinates = ()
-        assert coordinates == (((0, 0),) if expected else ())
+        assert found_or_none(linked, answer, original) == (((0, 0),) if expected else ())
 
 
 @given(linked_tables(), TEXTS)
 def test_of_any_texts_all_that_the_original_finds_is_found(linked, answer):
-    question = Question("where?", answers=(answer,))
-    coordinates = []
-    for original in (False, True):
-        try:
-            coordinates.append(
-                supervise_linked(linked, question, original=original).answer_coordinates
-            )
-        except SupervisionError as error:
-            assert error.reason == "answer not found"
-            coordinates.append(())
-    default, of_original = coordinates
+    default, of_original = (found_or_none(linked, answer, of) for of in (False, True))
     assert sorted(set(default)) == list(default)
     if normalize_words(answer):
         assert set(default) >= set(of_original)

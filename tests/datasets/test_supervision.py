@@ -131,11 +131,8 @@ def test_a_name_with_a_note_below_is_found_where_no_cell_is_the_name():
     assert cells("x", "Grove Hotel\n\nin Boise", answer="grove hotel") == ((1, 0),)
     assert cells("Grove Hotel", "Grove Hotel\nin Boise", answer="Grove Hotel") == ((0, 0),)
     assert cells("12\nkm", answer="12") == ()
-    for rows in (
-        ["Fox\nGrove Hotel"],
-        ["Grove Hotel\na", "Grove Hotel\nb"],
-        ["Grove Hotel, Boise"],
-    ):
+    no_names = ["Fox\nGrove Hotel"], ["Grove Hotel\na", "Grove Hotel\nb"], ["Grove Hotel, Boise"]
+    for rows in no_names:
         with pytest.raises(SupervisionError, match="answer not found"):
             cells(*rows, answer="Grove Hotel")
 
@@ -171,9 +168,7 @@ def test_original_supervision_takes_the_last_cell_or_the_number_when_not_strict(
     assert supervised("PERU").answer_coordinates == ((0, 1),)
     assert supervised("1.5").answer_coordinates == ((3, 1),)
     assert supervised("7").answer_number == 7.0
-    with pytest.raises(
-        SupervisionError, match=r"ambiguous answer: .* \(table 'table', question 'q"
-    ):
+    with pytest.raises(SupervisionError, match=r"ambiguous answer: .* \(table 'table', question"):
         supervised("Peru", "Peru")
 
 
@@ -211,12 +206,10 @@ def test_given_supervision_is_checked_and_not_looked_for(fields, kept, kept_by_o
     for original, is_kept in ((False, kept), (True, kept_by_original)):
         if is_kept:
             assert check_supervision(TABLE, question, strict, original) is question
-        else:
-            with pytest.raises(
-                SupervisionError, match=r"got none \(table 'medals', .*'q'"
-            ) as error:
-                check_supervision(TABLE, question, strict, original)
-            assert error.value.reason == "no answer given"
+            continue
+        with pytest.raises(SupervisionError, match=r"got none \(table 'medals', .*'q'") as error:
+            check_supervision(TABLE, question, strict, original)
+        assert error.value.reason == "no answer given"
 
 
 PLANETS = Table.from_rows(

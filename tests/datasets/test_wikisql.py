@@ -156,7 +156,7 @@ def number(column, rows, text, by="NONE"):
 
 
 NOTHING = of(0, [], "nan", number=math.nan)
-OSLO = (0, "=", "OSLO (NO)")
+OSLO, TEXTS = (0, "=", "OSLO (NO)"), ("1,200", "7", "x")
 NOWHERE, ROME = (0, "=", "Paris"), (0, "=", "rome")
 
 
@@ -193,11 +193,7 @@ def as_comparable(answer: Answer):
     (query(1, "SUM"), number(1, [0, 1, 2, 3], "1007.5", "SUM"), None),
     (query(1, "SUM", (1, "<", 2)), number(1, [2], "1", "SUM"), number(1, [2], "1.0", "SUM")),
     # Texts that are numbers are not added up, nor is a text, nor nothing.
-    (
-        query(2, "SUM", (0, "<", "oslo (no) no")),
-        NO_ANSWER,
-        of(2, [0, 1, 2], "1,200", "7", "x", number=None, by="SUM"),
-    ),
+    (query(2, "SUM", (0, "<", "oslo (no) no")), NO_ANSWER, of(2, [0, 1, 2], *TEXTS, by="SUM")),
     (query(0, "SUM", ROME), NO_ANSWER, None),
     (query(1, "SUM", NOWHERE), NO_ANSWER, number(0, [], "nan", "SUM")),
     (query(1, "AVG", OSLO), number(1, [0, 2], "2", "AVERAGE"), number(1, [0, 2], "2.0", "AVERAGE")),

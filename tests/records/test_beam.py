@@ -25,16 +25,10 @@ CONFIG = FeatureConfig(max_seq_length=20)
 def questions(tmp_path_factory):
     """Sixty, of which some are too long and some have an answer that is not in the table."""
     path = tmp_path_factory.mktemp("questions") / "train.jsonl"
-    tables = [
-        Table.from_rows(
-            [["a", "b"], *([c, str(i + n)] for i, c in enumerate("cde"))], None, f"t{n}"
-        )
-        for n in range(7)
-    ]
-    pairs = (
-        (tables[n % 7], Question("a " * (1 + n % 14), f"q{n}", ("cdek"[n % 4],))) for n in range(60)
-    )
-    write_json_lines(path, pairs)
+    cells = [[[c, str(i + n)] for i, c in enumerate("cde")] for n in range(7)]
+    tables = [Table.from_rows(rows, ["a", "b"], f"t{n}") for n, rows in enumerate(cells)]
+    asked = (Question("a " * (1 + n % 14), f"q{n}", ("cdek"[n % 4],)) for n in range(60))
+    write_json_lines(path, zip(tables * 9, asked, strict=False))
     return path
 
 
