@@ -250,7 +250,11 @@ def _read_examples(file: str, skip_corrupt: bool) -> Iterator[tf.train.Example]:
         for record in records:
             yield tf.train.Example.FromString(record)
             number, begin = number + 1, begin + len(record) + _FRAME_BYTES
-        if not skip_corrupt and not _is_complete(file, compression):
+        if skip_corrupt:
+            return
+        # TensorFlow takes a compressed file that is cut short for one that ends there.
+        is_long_enough = tf.io.gfile.stat(file).length >= _FRAME_BYTES
+        if not (_unpack(file, len) if compression else is_long_enough):  # len keeps nothing
             raise tf.errors.DataLossError(None, None, "the file is cut short")
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
@@ -317,16 +321,6 @@ def readable_records(file: str | bytes) -> Iterator[bytes]:
             f", everything from byte {begin} on is lost" if is_lost else "",
             num_read,
         )
-
-
-def _is_complete(file: str, compression: str) -> bool:
-    """Whether a compressed file reaches its end; without compression, whether it has a record.
-
-    TensorFlow takes a compressed file that is cut short for one that ends there.
-    """
-    if not compression:
-        return tf.io.gfile.stat(file).length >= _FRAME_BYTES
-    return _unpack(file, len)  # which keeps nothing
 
 
 def _unpack(file: str, write: Callable[[bytes], int]) -> bool:

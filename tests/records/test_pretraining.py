@@ -13,7 +13,7 @@ from mate_tf.records import pretraining
 from mate_tf.records.batches import read_records
 from mate_tf.records.splits import split_files
 from mate_tf.tables.table import Table
-from tests.small import assert_same_files, cases
+from tests.small import cases
 
 CONFIG = PretrainingConfig(
     MaskedLmConfig(max_seq_length=20, max_predictions=4, min_text_length=2, require_text=False),
@@ -127,18 +127,3 @@ def test_places_do_not_depend_on_the_order_of_the_tables():
     )
     assert forwards == backwards
     assert {shard for shard, _ in forwards} == {0, 1, 2}
-
-
-@pytest.mark.filterwarnings("ignore")  # Beam's own
-def test_two_workers_write_the_bytes_of_one_process(tmp_path, vocab_file, expected):
-    pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
-    from mate_tf.records.beam import draw_split
-
-    directory, counts = expected
-    options = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
-    found = draw_split(
-        make_corpus, str(vocab_file), CONFIG, str(tmp_path), "train", num_shards=3, options=options
-    )
-    assert found == counts
-    assert len(list(directory.iterdir())) == 6
-    assert_same_files(tmp_path, directory)

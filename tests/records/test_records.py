@@ -236,10 +236,9 @@ def test_files_without_examples_and_no_files_are_refused(tmp_path):
         ("empty", "expected examples in .*empty, got none"),
         ("short", "expected a TFRecord file of examples, got .*short: the file is cut short"),
     ):
-        with pytest.raises(ValueError, match=message):
-            read_records(tmp_path / name)
-        with pytest.raises(ValueError, match=message):
-            read_records([tmp_path / name] * 2)
+        for files in (tmp_path / name, [tmp_path / name] * 2):
+            with pytest.raises(ValueError, match=message):
+                read_records(files)
     with pytest.raises(ValueError, match="at least one record file, got none"):
         read_records([])
     for path in (tmp_path / "absent", tmp_path):
