@@ -103,7 +103,7 @@ def _reader(
 
     def read(source: str | dict[str, Any]) -> Asked:
         if isinstance(source, str):
-            return remembered((source, ReadOptions(), ()))
+            source = {_FILE: source}
         if _FILE not in source:
             # Equal tables of two lines are one table, also without an id.
             content = json.dumps(source, sort_keys=True).encode()

@@ -8,12 +8,12 @@ Shapes: R rows and C columns of a table.
 """
 
 import functools
+import itertools
 import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.features.numeric import ranks, values_in_column
@@ -64,7 +64,9 @@ class _Mentions:
     Attributes:
         cells: the mentioned texts of each column, with their rows: [C].
         columns: how much of each column's name the question has, from 0 to 1: [C].
+        by_name: the columns, the one that is named best first: [C].
         rows: the columns in which each row's cell is mentioned.
+        sets: the rows of each mentioned value, and of all of a column, with the column.
     """
 
     def __init__(self, table: Table, text: str):
@@ -80,11 +82,15 @@ class _Mentions:
         ]
         stems = set(map(_stem, words))
         self.columns = [len(name & stems) / len(name) if name else 0.0 for name in names]
+        self.by_name = sorted(range(len(names)), key=lambda c: (-self.columns[c], c))
         self.rows: defaultdict[int, set[int]] = defaultdict(set)
+        self.sets: list[tuple[tuple[int, ...], int]] = []
         for column, of_column in enumerate(self.cells):
-            for rows in of_column.values():
-                for row in rows:
-                    self.rows[row].add(column)
+            for row in itertools.chain(*of_column.values()):
+                self.rows[row].add(column)
+            self.sets += [(rows, column) for rows in of_column.values()]
+            if len(of_column) > 1:
+                self.sets.append((tuple(sorted({*itertools.chain(*of_column.values())})), column))
 
 
 _remembered = functools.partial(
@@ -148,7 +154,7 @@ def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived |
     if not all(candidates):
         return None
     columns = set.intersection(*({column for _, column in cells} for cells in candidates))
-    for column in filter(columns.__contains__, _by_name(mentions)):
+    for column in filter(columns.__contains__, mentions.by_name):
         in_column = ([cell for cell in cells if cell[1] == column] for cells in candidates)
         found = {best for cells in in_column if (best := _best_of(mentions, cells))}
         if len(found) == len(candidates):
@@ -243,10 +249,10 @@ def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -
 def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Derived | None:
     if number < 1 or number > table.num_rows or not number.is_integer():
         return None
-    by_name = _by_name(mentions)
-    subject = by_name[0] if mentions.columns[by_name[0]] >= 0.5 else None
+    named_best = mentions.by_name[0]
+    subject = named_best if mentions.columns[named_best] >= 0.5 else None
     if _DIFFERENT.search(text):
-        for column in by_name:
+        for column in mentions.by_name:
             distinct = {normalize_denotation(row[column]) for row in table.rows} - {""}
             if len(distinct) == number < table.num_rows and mentions.columns[column] > 0:
                 return _derived("DISTINCT", range(table.num_rows), column, "different values")
@@ -254,18 +260,14 @@ def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Deriv
         for column, rows in _rows_beyond(table, text, mentions):
             if len(rows) == number:
                 return _derived("COUNT", rows, column, "rows beyond a value")
-    for column in by_name:
+    for column in mentions.by_name:
         rows = _rows_that_say(table, text, column) if mentions.columns[column] >= 0.5 else ()
         if len(rows) == number:
             best = column if subject is None else subject
             return _derived("COUNT", rows, best, "rows that say yes or no")
-    sets = {
-        rows: column
-        for column, of_column in reversed(list(enumerate(mentions.cells)))
-        for rows in _unions(list(of_column.values()))
-    }
+    sets = dict(sorted(mentions.sets, key=lambda of: -of[1]))
     fitting = [(rows, column) for rows, column in sets.items() if len(rows) == number]
-    for (first, column), (second, _) in combinations(sets.items(), 2):
+    for (first, column), (second, _) in itertools.combinations(sets.items(), 2):
         both = tuple(sorted(set(first) & set(second)))
         if both and len(both) == number and len(both) < min(len(first), len(second)):
             fitting.insert(0, (both, column))
@@ -291,18 +293,6 @@ def _derived(aggregation: str, rows: Sequence[int], column: int, how: str) -> De
     return Derived(aggregation, tuple((row, column) for row in rows), how)
 
 
-def _by_name(mentions: _Mentions) -> list[int]:
-    """The columns, the one that is named best first."""
-    return sorted(range(len(mentions.columns)), key=lambda c: (-mentions.columns[c], c))
-
-
-def _unions(sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """The rows of each mentioned value of a column, and of all of them."""
-    yield from sets
-    if len(sets) > 1:
-        yield tuple(sorted(set().union(*map(set, sets))))
-
-
 def _rows_beyond(
     table: Table, text: str, mentions: _Mentions
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
@@ -310,7 +300,7 @@ def _rows_beyond(
     bounds = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
     is_less = re.search(r"less|fewer|under|below|lower|before|at most", text) is not None
     or_equal = re.search(r"at least|at most|or more|or less", text) is not None
-    for column in _by_name(mentions):
+    for column in mentions.by_name:
         numbers = table.column(column).numbers
         given = [(row, value) for row, value in enumerate(numbers) if value is not None]
         if len(given) < 0.7 * table.num_rows:
@@ -327,13 +317,10 @@ def _rows_beyond(
 
 def _total(table: Table, mentions: _Mentions, number: float, aggregation: str) -> Derived | None:
     """The rows, all or those of mentioned values, whose numbers have the sum or average."""
-    sets: list[tuple[int, ...]] = [
-        rows for of_column in mentions.cells for rows in _unions(list(of_column.values()))
-    ]
-    sets.append(tuple(sorted(mentions.rows)))
-    sets.append(tuple(range(table.num_rows)))
+    sets: list[tuple[int, ...]] = [rows for rows, _ in mentions.sets]
+    sets += [tuple(sorted(mentions.rows)), tuple(range(table.num_rows))]
     found = []
-    for column in _by_name(mentions):
+    for column in mentions.by_name:
         numbers = table.column(column).numbers
         for rows in sets:
             given = [value for row in rows if (value := numbers[row]) is not None]
@@ -353,7 +340,7 @@ def _pairs(table: Table, mentions: _Mentions) -> Iterator[tuple[int, int, int]]:
     for column, of_column in enumerate(mentions.cells):
         single = [rows[0] for rows in of_column.values() if len(rows) == 1]
         if 2 <= len(single) <= _MOST_ROWS_OF_PAIRS:
-            for first, second in combinations(sorted(single), 2):
+            for first, second in itertools.combinations(sorted(single), 2):
                 yield first, second, column
 
 
@@ -407,7 +394,7 @@ def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
                 continue
             fitting = [
                 column
-                for column in _by_name(mentions)
+                for column in mentions.by_name
                 if column != by and _compared(table, column, row, other) == direction
             ]
             named = [column for column in fitting if mentions.columns[column] > 0]
