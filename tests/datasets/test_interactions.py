@@ -90,17 +90,17 @@ def test_questions_come_with_tables_history_and_negative_tables(tmp_path):
 
 
 @cases(
-    "name, splits",
-    *(("interactions.txtpb.gz", ["train"]), ("interactions_sample.txtpb", ["train"])),
-    *(("train-00000-of-00001.txtpb", ["train"]), ("random-split-1-dev.tfrecord", ["dev"])),
-    ("test.txtpb-00000-of-00001", ["test"]),
+    "name, split",
+    *(("interactions.txtpb.gz", "train"), ("interactions_sample.txtpb", "train")),
+    *(("train-00000-of-00001.txtpb", "train"), ("random-split-1-dev.tfrecord", "dev")),
+    ("test.txtpb-00000-of-00001", "test"),
 )
-def test_splits_have_the_releases_names(tmp_path, name, splits):
+def test_splits_have_the_releases_names(tmp_path, name, split):
     if "tfrecord" in name:
         write_binary(tmp_path / name, [message_class()(id="a")])
     else:
         write(tmp_path / name, CORPUS, packed=name.endswith(".gz"))
-    assert splits_there("INTERACTIONS", str(tmp_path))[0] == splits
+    assert splits_there("INTERACTIONS", str(tmp_path))[0] == [split]
 
 
 def test_a_corpus_is_tables_with_texts(tmp_path):
