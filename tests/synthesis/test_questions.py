@@ -23,7 +23,7 @@ from mate_tf.tables.table import ABSENT, Table
 from tests.small import cases
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 
-OPERATORS = {
+OPERATORS: dict[str, tuple[str, ...]] = {
     name.lower(): (name,) for name in ("COUNT", "SUM", "AVERAGE", "DIFFERENCE", "DISTINCT")
 }
 OPERATORS |= {"is": ("IS_GREATER", "IS_LESS", "IS_EQUAL"), "comparison": ("GREATER", "LESS")}
