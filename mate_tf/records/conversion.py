@@ -1,6 +1,6 @@
 """Turns questions and tables into examples, or says why there is none.
 
-Every conversion shares this: in one process, or in many with Apache Beam (beam.py).
+Every conversion shares this: in one process, or in many with Apache Beam.
 """
 
 import dataclasses
