@@ -137,7 +137,11 @@ setup(
     python_requires=">=3.11,<3.14",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
-    package_data={"mate_tf": ["py.typed", "default_model/*", "page/*.css", "page/*.js"]},
+    package_data={
+        "mate_tf": ["py.typed", "default_model/*", "page/*.css", "page/*.js"],
+        "mate_tf.datasets": ["*.txtpb"],
+        "mate_tf.synthesis": ["*.json", "*.txt"],
+    },
     install_requires=CORE,
     extras_require={**EXTRAS, **TOGETHER},
 )

@@ -53,7 +53,6 @@ class Theme:
     """What a table is about: {noun} {pronoun} is one of its rows, "the driver who".
 
     Attributes:
-        noun, pronoun: in questions.
         entity: the first column.
         shared: the next columns, whose values several rows share.
         own: the other columns, whose values all differ.
@@ -173,16 +172,9 @@ def _passage(name: str, text: str) -> Passage:
 
 
 def draw_questions(rng: random.Random, drawn: Drawn, count: int, split: str) -> list[Asked]:
-    """Draws up to `count` questions about a table, half with the answer in a cell.
-
-    Args:
-        rng: draws them.
-        drawn: the table.
-        count: how many, if the table has so many.
-        split: says which wordings they have.
-    """
+    """Draws up to `count` questions about a table, half with the answer in a cell."""
     theme = drawn.theme
-    possible: dict[bool, list[tuple[int, Relation, Relation, Relation]]] = {True: [], False: []}
+    possible: dict[bool, list[_Possible]] = {True: [], False: []}
     for row in range(len(drawn.values)):
         for first, second in itertools.combinations((*theme.shared, *theme.facts), 2):
             with_first, with_second = drawn.like(row, first), drawn.like(row, second)
@@ -191,47 +183,47 @@ def draw_questions(rng: random.Random, drawn: Drawn, count: int, split: str) -> 
                 continue
             if second in theme.facts:
                 asks = (theme.entity, *theme.own)
-                possible[True] += [(row, first, second, ask) for ask in asks]
+                possible[True] += [_Possible(True, row, first, second, ask) for ask in asks]
             possible[False] += [
-                (row, first, second, ask)
+                _Possible(False, row, first, second, ask)
                 for ask in theme.facts
                 if ask != second and drawn.like(row, ask) & (with_first | with_second) == {row}
             ]
     chosen = []
     for in_table, number in ((True, (count + 1) // 2), (False, count // 2)):
-        some = possible[in_table]
-        chosen += [(in_table, *one) for one in rng.sample(some, min(number, len(some)))]
+        chosen += rng.sample(possible[in_table], min(number, len(possible[in_table])))
     rng.shuffle(chosen)
-    return [_ask(rng, drawn, number, split, *one) for number, one in enumerate(chosen)]
+    return [_ask(rng, drawn, split, number, one) for number, one in enumerate(chosen)]
 
 
-def _ask(
-    rng: random.Random,
-    drawn: Drawn,
-    number: int,
-    split: str,
-    in_table: bool,
-    row: int,
-    first: Relation,
-    second: Relation,
-    ask: Relation,
-) -> Asked:
-    theme, values, table = drawn.theme, drawn.values[row], drawn.linked.table
-    said = [(r.name, rng.choice(wordings(r.conditions, split))) for r in (first, second)]
+class _Possible(NamedTuple):
+    """What a question about a row may ask for, and the two values that say which row."""
+
+    in_table: bool
+    row: int
+    first: Relation
+    second: Relation
+    ask: Relation
+
+
+def _ask(rng: random.Random, drawn: Drawn, split: str, number: int, one: _Possible) -> Asked:
+    theme, values, table = drawn.theme, drawn.values[one.row], drawn.linked.table
+    said = [(of.name, rng.choice(wordings(of.conditions, split))) for of in (one.first, one.second)]
     rng.shuffle(said)
     who = rng.choice(wordings(_data()["who"], split))
-    asks = rng.choice(wordings(ask.asks, split))
+    asks = rng.choice(wordings(one.ask.asks, split))
 
-    conditions = [wording.format(value=values[name]) for name, wording in said]
-    places = {"noun": theme.noun, "pronoun": theme.pronoun}
-    text = asks.format(who=who.format(first=conditions[0], second=conditions[1], **places))
+    first, second = (wording.format(value=values[name]) for name, wording in said)
+    who = who.format(first=first, second=second, noun=theme.noun, pronoun=theme.pronoun)
+    text = asks.format(who=who)
+    column = table.header.index(one.ask.name) if one.in_table else 0
     question = Question(
         f"{text[0].upper()}{text[1:]} ?",
         f"{table.table_id}_{number}",
-        (values[ask.name],),
-        answer_coordinates=((row, table.header.index(ask.name) if in_table else 0),),
+        (values[one.ask.name],),
+        answer_coordinates=((one.row, column),),
     )
-    return Asked(question, table.table_id, in_table)
+    return Asked(question, table.table_id, one.in_table)
 
 
 def write_corpus(

@@ -4,13 +4,12 @@ docs/training.md describes the layouts of your own tables.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Collection, Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.interactions import read_tables
-from mate_tf.datasets.json_lines import TableReader, naming, read_named_lines, table_reader
+from mate_tf.datasets.json_lines import naming, read_named_lines, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
 from mate_tf.tables.files import read_table
 from mate_tf.tables.linked_table import plain_table
@@ -29,13 +28,7 @@ _KINDS = {
 
 
 class DescribedTable(NamedTuple):
-    """A table and texts about it.
-
-    Attributes:
-        name: unique within its split.
-        table: the table.
-        texts: sentences or questions about it, none of them blank.
-    """
+    """A table, by a name of its own in its split, and texts about it, none of them blank."""
 
     name: str
     table: Table
@@ -48,8 +41,8 @@ class DescribedTable(NamedTuple):
         return (*filter(str.strip, titles), *self.texts)
 
 
-# Reads one table. It may fail where the file that lists the tables is fine.
-Reader = Callable[[], DescribedTable]
+# A table, or why it cannot be read where the file or the folder that lists it is fine.
+Source = DescribedTable | ValueError
 
 
 def read_corpus(
@@ -61,29 +54,26 @@ def read_corpus(
 ) -> Iterator[DescribedTable]:
     """Yields the tables of a split with their texts, in the files' order.
 
-    Args:
-        layout: one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
-            tables, all of the split "train"; "INTERACTIONS" means those of the release, each with
-            its questions as texts. In another data set each table has all questions about it as
-            texts, and all are read before the first is yielded.
-        directory, split: where.
-        division: divides a split by its tables.
-        without: ids of tables to leave out, such as those of the training split.
-
-    Raises:
-        FileNotFoundError, ValueError: as the layout's reader.
+    The layout is one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
+    tables, all of the split "train"; "INTERACTIONS" means those of the release, each with its
+    questions as texts. In another data set each table has all questions about it as texts, and all
+    are read before the first is yielded. A division divides a split by its tables. Tables whose ids
+    are in `without` are left out. Errors are those of the layout's reader.
     """
     of_parts = division is not None and split in division.names
     source = division.split if division is not None and of_parts else split
+    corpus: Iterator[Source]
     if layout == TEXTS:
-        corpus = _read_all(read_described_tables(Path(directory) / f"{source}.jsonl"))
+        corpus = read_described_tables(Path(directory) / f"{source}.jsonl")
     elif layout == TABLES:
-        corpus = _read_all(read_table_folder(directory))
+        corpus = read_table_folder(directory)
     elif layout == INTERACTIONS:
         corpus = read_described_interactions(directory, source)
     else:
-        corpus = gather_questions(read_split(layout, str(directory), source))
+        corpus = _gather_questions(read_split(layout, str(directory), source))
     for described in corpus:
+        if isinstance(described, ValueError):
+            raise described
         table_id = described.table.table_id
         if table_id in without:
             continue
@@ -98,17 +88,11 @@ def corpus_splits(layout: str, directory: str | Path) -> tuple[list[str], list[s
     return splits_there("JSONL" if layout == TEXTS else layout, str(directory))
 
 
-def read_described_tables(path: str | Path) -> Iterator[Reader]:
-    """Yields a reader for each table of a file of JSON Lines.
+def read_described_tables(path: str | Path) -> Iterator[Source]:
+    """Yields each table of a file of JSON Lines, or the ValueError of one that is malformed.
 
     A line is an object with "table", as in `read_json_lines`, and, if they are known, "texts", a
-    list, and "id".
-
-    Raises:
-        FileNotFoundError: if the file is missing; from a reader, if a table's file is.
-        OSError: from a reader, if a table's file cannot be opened.
-        ValueError: if a line is malformed, or two lines have the same id; from a reader, if its
-            table is malformed. All errors name file and line.
+    list, and "id". Errors of the lines themselves, and of files, are those of `read_json_lines`.
     """
     path = Path(path)
     table_of = table_reader(path.parent)
@@ -116,7 +100,13 @@ def read_described_tables(path: str | Path) -> Iterator[Reader]:
         texts = record.get("texts", ())
         if not all(isinstance(text, str) for text in texts):
             raise ValueError(f"expected a list of texts for 'texts', got {texts!r} {where}")
-        yield functools.partial(_read_record, where, name, record["table"], texts, table_of)
+        try:
+            with naming(where):
+                table = table_of(record["table"])
+        except ValueError as error:
+            yield error
+        else:
+            yield DescribedTable(name, table, _not_blank(texts))
 
 
 def read_described_interactions(
@@ -132,18 +122,10 @@ def read_described_interactions(
         yield DescribedTable(interaction.id or table.table_id, table, texts)
 
 
-def _read_record(
-    where: str, name: str, table: Any, texts: Iterable[str], table_of: TableReader[Table]
-) -> DescribedTable:
-    with naming(where):
-        return DescribedTable(name, table_of(table), _not_blank(texts))
+def read_table_folder(directory: str | Path) -> Iterator[Source]:
+    """Yields each table's file in a folder and below, or the ValueError of `read_table`.
 
-
-def read_table_folder(directory: str | Path) -> Iterator[Reader]:
-    """Yields a reader, which may fail as `read_table`, for each table's file in a folder and below.
-
-    Raises:
-        FileNotFoundError: if there is none.
+    FileNotFoundError if there is none.
     """
     directory = Path(directory)
     files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in _TABLE_FILES)
@@ -151,27 +133,23 @@ def read_table_folder(directory: str | Path) -> Iterator[Reader]:
         endings = ", ".join(_TABLE_FILES)
         raise FileNotFoundError(f"expected tables ({endings}) in {directory}, found none")
     for path in files:
-        yield functools.partial(_read_file, path, path.relative_to(directory).as_posix())
+        name = path.relative_to(directory).as_posix()
+        try:
+            table = dataclasses.replace(read_table(path), table_id=name)
+        except ValueError as error:
+            yield error
+        else:
+            yield DescribedTable(name, table)
 
 
-def _read_file(path: Path, name: str) -> DescribedTable:
-    return DescribedTable(name, dataclasses.replace(read_table(path), table_id=name))
-
-
-def gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:
+def _gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:
     """Yields each table with all questions about it, in the order of their first questions."""
-    texts: dict[str, list[str]] = {}
-    tables: dict[str, Table] = {}
+    gathered: dict[str, tuple[Table, list[str]]] = {}
     for item, question in pairs:
         table = plain_table(item)
-        tables.setdefault(table.table_id, table)
-        texts.setdefault(table.table_id, []).append(question.text)
-    for table_id, table in tables.items():
-        yield DescribedTable(table_id, table, _not_blank(texts[table_id]))
-
-
-def _read_all(readers: Iterable[Reader]) -> Iterator[DescribedTable]:
-    return (read() for read in readers)
+        gathered.setdefault(table.table_id, (table, []))[1].append(question.text)
+    for table_id, (table, texts) in gathered.items():
+        yield DescribedTable(table_id, table, _not_blank(texts))
 
 
 def _not_blank(texts: Iterable[str]) -> tuple[str, ...]:

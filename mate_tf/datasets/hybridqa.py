@@ -7,16 +7,18 @@ Shape letters: N sentences of a table's passages, V words and pairs of neighbour
 """
 
 import collections
+import dataclasses
 import functools
 import itertools
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
 import numpy as np
 
+from mate_tf.dataclass_json import require
 from mate_tf.datasets.json_lines import naming
 from mate_tf.private_apis import import_extra
 from mate_tf.tables.linked_table import LinkedTable, Passage
@@ -25,6 +27,7 @@ from mate_tf.tables.text_files import read_json
 
 # The two repositories of the release: questions; tables and passages.
 _QUESTIONS, _TABLES = "released_data", "WikiTables-WithLinks"
+_FOLDERS = ("tables_tok", "request_tok")
 _TABLES_REMEMBERED = 128
 _SHARE_OF_COMMON_TERMS = 0.9  # terms of more sentences are ignored
 _MAX_CHARACTERS = 10_000
@@ -50,33 +53,23 @@ def read_hybridqa(
     Answers are texts: `supervise_linked` finds their cells, and `expand_cells` puts sentences of
     the passages into the table. Links are unquoted like the passages' keys; those without a passage
     are the table's `dead_links`. Questions have the release's `part_of_speech_tags` if there are
-    any. The questions' file is one JSON value and in memory as a whole; tables and passages are
-    read when they are needed.
+    any. The questions' file is in memory as a whole; tables and passages are read when needed.
 
-    Args:
-        directory: the release: folders `tables_tok` and `request_tok` beside the questions' files,
-            or the official repositories, `WikiTables-WithLinks` beside `released_data`.
-        split: "train", "dev" or "test" (with hidden answers).
-        traced: whether `answer_coordinates` are the cells that the release traced the answers to,
-            in {split}.traced.json.
-        original: whether ids end in "-0_0" and tables have no section heading, as in the authors'
-            release of MATE.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_wtq`; also for passages.
+    The folder is the release: folders `tables_tok` and `request_tok` beside the questions' files,
+    or the official repositories, `WikiTables-WithLinks` beside `released_data`. The split is
+    "train", "dev" or "test" (with hidden answers). If `traced`, `answer_coordinates` are the cells
+    that the release traced the answers to, in {split}.traced.json. With `original` ids end in
+    "-0_0" and tables have no section heading, as in the authors' release of MATE. Errors are those
+    of `read_wtq`, also for passages.
     """
-    questions, tables = (
-        Path(directory) / part if (Path(directory) / part).is_dir() else Path(directory)
-        for part in (_QUESTIONS, _TABLES)
-    )
-    path = questions / f"{split}.json"
-    traced_path = questions / f"{split}.traced.json"
+    questions = _part(directory, _QUESTIONS)
+    path, traced_path = questions / f"{split}.json", questions / f"{split}.traced.json"
     if traced or (not path.exists() and traced_path.exists()):
         path = traced_path
-    read_table = remember(functools.partial(_read_table, tables, original))
+    read_table = remember(functools.partial(_read_table, _part(directory, _TABLES), original))
     records = read_json(path)
-    if not isinstance(records, list):
-        raise ValueError(f"expected a list of questions, got {_kind(records)} (file '{path}')")
+    is_list = isinstance(records, list)
+    require(is_list, f"expected a list of questions, got {_kind(records)} (file '{path}')")
     for number, record in enumerate(records):
         name = record.get("question_id") if isinstance(record, dict) else None
         with naming(f"(file '{path}', question {number if name is None else repr(name)})"):
@@ -97,9 +90,7 @@ class Reference(NamedTuple):
 
 def read_hybridqa_reference(directory: str | Path, split: str) -> Reference:
     """Reads the gold answers and where they are from {split}_reference.json of the dev split."""
-    folder = Path(directory)
-    folder = folder / _QUESTIONS if (folder / _QUESTIONS).is_dir() else folder
-    path = folder / f"{split}_reference.json"
+    path = _part(directory, _QUESTIONS) / f"{split}_reference.json"
     record = read_json(path)
     with naming(f"(file '{path}')"):
         answers = _get(record, "reference", dict)
@@ -111,8 +102,10 @@ def read_hybridqa_reference(directory: str | Path, split: str) -> Reference:
     return Reference(texts, frozenset(in_table), frozenset(in_passage))
 
 
-def _is_node(node: Any) -> bool:
-    return isinstance(node, list) and len(node) == 4 and isinstance(node[1], list)
+def _part(directory: str | Path, name: str) -> Path:
+    """A repository of the release in a folder, or else the folder, which then has its files."""
+    part = Path(directory, name)
+    return part if part.is_dir() else Path(directory)
 
 
 def _question_from(record: Any, traced: bool, original: bool) -> Question:
@@ -122,25 +115,25 @@ def _question_from(record: Any, traced: bool, original: bool) -> Question:
     answers = (_get(record, "answer-text", str),) if "answer-text" in record else ()
     coordinates = []
     for node in _get(record, "answer-node", list) if traced else ():
-        if not _is_node(node):
-            raise ValueError(f"expected a text, coordinates, link and kind, got {node!r}")
-        coordinates.append(node[1])
+        match node:
+            case [_, list(coordinate), _, _]:
+                coordinates.append(tuple(coordinate))
+            case _:
+                raise ValueError(f"expected a text, coordinates, link and kind, got {node!r}")
     return Question(
         text,
         f"{id_}-0_0" if original else id_,
         answers,
-        answer_coordinates=tuple(dict.fromkeys(map(tuple, coordinates))),
+        answer_coordinates=tuple(dict.fromkeys(coordinates)),
         part_of_speech_tags=tags,
     )
 
 
 def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
-    path = directory / "tables_tok" / f"{table_id}.json"
-    passages_path = directory / "request_tok" / f"{table_id}.json"
+    path, passages_path = (directory / of / f"{table_id}.json" for of in _FOLDERS)
     record, texts = read_json(path), read_json(passages_path)
     with naming(f"(file '{passages_path}')"):
-        if not isinstance(texts, dict):
-            raise ValueError(f"expected an object of passages, got {_kind(texts)}")
+        require(isinstance(texts, dict), f"expected an object of passages, got {_kind(texts)}")
         texts = {link: _get(texts, link, str) for link in texts}
     with naming(f"(file '{path}')"):
         header = _cells(_get(record, "header", list), "header")
@@ -157,8 +150,7 @@ def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
 
 def _cells(row: Any, name: str) -> list[tuple[str, list[str]]]:
     """The texts of a row's cells and their links."""
-    if not isinstance(row, list):
-        raise ValueError(f"expected a list of cells, got {_kind(row)} ({name})")
+    require(isinstance(row, list), f"expected a list of cells, got {_kind(row)} ({name})")
     cells = []
     for cell in row:
         match cell:
@@ -173,14 +165,12 @@ def _cells(row: Any, name: str) -> list[tuple[str, list[str]]]:
 
 def _get(record: Any, key: str, kind: type, default: Any = None) -> Any:
     """The value of a key, checked to be of a kind."""
-    if not isinstance(record, dict):
-        raise ValueError(f"expected an object, got {_kind(record)}")
+    require(isinstance(record, dict), f"expected an object, got {_kind(record)}")
     value = record.get(key)
     if value is None and default is not None:
         return default
-    if not isinstance(value, kind):
-        got = _kind(value) if key in record else "none"
-        raise ValueError(f"expected '{key}' as {kind.__name__}, got {got}")
+    got = _kind(value) if key in record else "none"
+    require(isinstance(value, kind), f"expected '{key}' as {kind.__name__}, got {got}")
     return value
 
 
@@ -217,14 +207,10 @@ def expand_cells(
 
     With `original` it does as the authors' release: sentences that no cell can show, such as those
     of the header's passages and repeated ones, take places, and a title begins after the last slash
-    of the address.
-
-    Returns:
-        The table with `expansions` and unchanged rows; the table itself if no sentence has a word
-        of the question.
+    of the address. Rows stay as they are; if no sentence has a word of the question, so does the
+    table.
     """
-    if num_sentences < 0:
-        raise ValueError(f"expected num_sentences to be at least 0, got {num_sentences}")
+    require(num_sentences >= 0, f"expected num_sentences to be at least 0, got {num_sentences}")
     sentences, scores = score_sentences(linked, question, original)
     best = np.argsort(-scores, kind="stable")[:num_sentences]
     chosen = {sentences[i] for i in best if scores[i] > 0}
@@ -269,19 +255,11 @@ def expand_with(
             title = passage.title.rpartition("/")[2] if original else passage.title
             text = f"{title} : {text}"
         expansions[passage] = f"( {text} )" if text else ""
-
-    def expansion(cell: tuple[Passage, ...]) -> str:
-        return " ".join(filter(None, map(expansions.__getitem__, cell)))
-
-    table = linked.table
-    return Table(
-        table.header,
-        table.rows,
-        table.table_id,
-        table.document_title,
-        table.context_heading,
-        tuple(tuple(map(expansion, row)) for row in linked.passages),
-    )
+    rows = [
+        tuple(" ".join(filter(None, map(expansions.__getitem__, cell))) for cell in row)
+        for row in linked.passages
+    ]
+    return dataclasses.replace(linked.table, expansions=tuple(rows))
 
 
 @functools.lru_cache(_TABLES_REMEMBERED)
@@ -296,8 +274,7 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
     counts = [collections.Counter(_terms(sentence)) for sentence in sentences]
     with_term = collections.Counter(itertools.chain.from_iterable(counts))
     # All terms of a single sentence are in all sentences.
-    share = _SHARE_OF_COMMON_TERMS if len(sentences) > 1 else 1.0
-    most = share * len(sentences)
+    most = _SHARE_OF_COMMON_TERMS * len(sentences) if len(sentences) > 1 else 1
     kept = [term for term, number in with_term.items() if number <= most]
     term_ids = {term: id_ for id_, term in enumerate(kept)}
     numbers = np.array([with_term[term] for term in kept], np.float64)  # [V]
@@ -328,14 +305,11 @@ def split_sentences(text: str, original: bool = False) -> tuple[str, ...]:
     Its time is quadratic, so that texts of more than 10,000 characters are cut at blanks first, and
     a long stretch of signs alone stays whole.
     """
-    sentences = itertools.chain.from_iterable(_split(part, original) for part in _cut(text))
+    sentences: list[str] = []
+    for part in _cut(text):
+        is_whole = len(part) > _LONGEST_OF_SIGNS and not _WORD.search(part)
+        sentences += [part] if is_whole else _punkt(original).tokenize(part)
     return tuple(filter(None, map(str.strip, sentences)))
-
-
-def _split(text: str, original: bool) -> Iterable[str]:
-    if len(text) > _LONGEST_OF_SIGNS and not _WORD.search(text):
-        return (text,)
-    return _punkt(original).tokenize(text)
 
 
 def _cut(text: str) -> Iterator[str]:

@@ -23,48 +23,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.tables.table import ABSENT, TAPAS_AGGREGATIONS, Question, Table
-from mate_tf.tables.text_files import open_bytes
+from mate_tf.tables.text_files import open_bytes, read_text
 
 _PACKAGE = "language.tapas"
-# The messages' fields. Each field's number is its place, from 1; * is a repeated one.
-_FIELDS = {
-    "Interaction": "id:string table:Table questions:*Question",
-    "Question": "id:string text:string original_text:string annotations:NumericValueSpans "
-    "answer:Answer alternative_answers:*Answer",
-    "AnswerCoordinate": "row_index:int32 column_index:int32",
-    "Answer": "answer_coordinates:*AnswerCoordinate aggregation_function:AggregationFunction "
-    "answer_texts:*string float_value:float is_valid:bool class_index:int32",
-    "Table": "columns:*Cell rows:*Cells table_id:string document_title:string caption:string "
-    "document_url:string alternative_document_urls:*string alternative_table_ids:*string "
-    "context_heading:string",
-    "Cell": "text:string numeric_value:NumericValue",
-    "Cells": "cells:*Cell",
-    "Date": "year:int32 month:int32 day:int32",
-    "NumericValue": "float_value:float date:Date",
-    "NumericValueSpan": "begin_index:int32 end_index:int32 values:*NumericValue",
-    "NumericValueSpans": "spans:*NumericValueSpan",
-    "NegativeRetrievalExamples": "examples:*NegativeRetrievalExample",
-    "NegativeRetrievalExample": "table:Table type:Type rank:int32 score:float",
-    "AnnotatedText": "annotations:*Annotation",
-    "Annotation": "begin_byte_index:int64 end_byte_index:int64 identifier:string",
-    "AnnotationDescription": "descriptions:*DescriptionsEntry",
-    "DescriptionsEntry": "key:string value:string",
-    "OneInteraction": "interaction:Interaction",  # ours: TensorFlow parses fields of a message
-}
-_ENUMS = {
-    "AggregationFunction": {name: number for number, name in enumerate(TAPAS_AGGREGATIONS)},
-    "Type": {"BASELINE": 1, "DOCUMENT": 2, "CORRUPTED": 3},
-}
-_FIRST_EXTENSION, _END_OF_EXTENSIONS = 10_000, 2**29
-_NEGATIVES = "negative_retrieval_examples_ext"
-# Of each its message, in which it is declared; its name; what it extends; its number.
-_EXTENSIONS = (
-    ("NegativeRetrievalExamples", _NEGATIVES, "Question", 288_888_272),
-    ("AnnotatedText", "annotated_question_ext", "Question", 304_163_798),
-    ("AnnotatedText", "annotated_cell_ext", "Cell", 304_163_798),
-    ("AnnotationDescription", "annotation_descriptions_ext", "Interaction", 319_400_515),
-)
-
 _ENDING = r"(-\d{5}-of-\d{5})?\.(txtpb|pbtxt|tfrecords?)(\.gz)?(-\d{5}-of-\d{5})?"
 _NAMES = {"train": "(random-split-1-)?train|interactions"}
 _GZIP = b"\x1f\x8b\x08"
@@ -93,11 +54,8 @@ def read_interactions(
     A negative table of a question, of which another table is right, comes with the same question
     and the aggregation ABSENT. An interaction whose table is empty or ragged is left out with a
     warning, as the release leaves it out. With `original` questions have the release's normalised
-    texts, if the file has them.
-
-    Raises:
-        FileNotFoundError: if the split has no file.
-        ValueError: if a file or a message is malformed. It names file and line, or record.
+    texts, if the file has them. FileNotFoundError if the split has no file; ValueError, with file
+    and line or record, if a file or a message is malformed.
     """
     for table, interaction in read_tables(directory, split):
         previous: dict[str, Any] = {}
@@ -204,12 +162,10 @@ def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
         answer.answer_texts.extend(map(_utf8, question.answers))
         if question.aggregation in TAPAS_AGGREGATIONS:
             answer.aggregation_function = TAPAS_AGGREGATIONS.index(question.aggregation)
-        for name, value in (
-            ("float_value", question.answer_number),
-            ("class_index", question.class_index),
-        ):
-            if value is not None:
-                setattr(answer, name, value)
+        if question.answer_number is not None:
+            answer.float_value = question.answer_number
+        if question.class_index is not None:
+            answer.class_index = question.class_index
     if interaction is not None:
         yield interaction
 
@@ -258,8 +214,8 @@ def _question(interaction: Any, number: int, table: Table, original: bool) -> Qu
 
 def _negatives(asked: Any, question: Question) -> Iterator[tuple[Table, Question]]:
     """The same question about the tables that do not answer it."""
-    name = f"{_PACKAGE}.NegativeRetrievalExamples.{_NEGATIVES}"
-    extension = _pool().FindExtensionByName(name)
+    name = "NegativeRetrievalExamples.negative_retrieval_examples_ext"
+    extension = _pool().FindExtensionByName(f"{_PACKAGE}.{name}")
     for number, negative in enumerate(asked.Extensions[extension].examples):
         key = f"{question.question_id}_negative_{number}"
         table = _table(negative.table, negative.table.table_id or key)
@@ -280,13 +236,14 @@ def _parse_together(lines: list[bytes]) -> list[Any]:
     """Parses messages in text format many times faster; gives None for those that are not plain."""
     import tensorflow as tf
 
+    described = descriptor_pb2.FileDescriptorSet(file=[_description()]).SerializeToString()
     try:
         _, (found,) = tf.io.decode_proto(
             [b"interaction {%s}" % line for line in lines],
             f"{_PACKAGE}.OneInteraction",
             ["interaction"],
             [tf.string],
-            b"bytes://" + _description_set(),
+            b"bytes://" + described,
             message_format="text",
         )
     except tf.errors.OpError:  # it does not say which
@@ -335,40 +292,7 @@ def _pool() -> descriptor_pool.DescriptorPool:
 
 
 @functools.cache
-def _description_set() -> bytes:
-    return descriptor_pb2.FileDescriptorSet(file=[_description()]).SerializeToString()
-
-
 def _description() -> descriptor_pb2.FileDescriptorProto:
-    of_field = descriptor_pb2.FieldDescriptorProto
-    file = descriptor_pb2.FileDescriptorProto(name="interaction.proto", package=_PACKAGE)
-    for name, values in _ENUMS.items():
-        enum = file.enum_type.add(name=name)
-        for value, number in values.items():
-            enum.value.add(name=value, number=number)
-    for name, fields in _FIELDS.items():
-        described = file.message_type.add(name=name)
-        described.extension_range.add(start=_FIRST_EXTENSION, end=_END_OF_EXTENSIONS)
-        for number, field in enumerate(fields.split(), 1):
-            field_name, _, kind = field.partition(":")
-            label = of_field.LABEL_REPEATED if "*" in kind else of_field.LABEL_OPTIONAL
-            kind = kind.removeprefix("*")
-            made = described.field.add(name=field_name, number=number, label=label)
-            if kind in _FIELDS or kind in _ENUMS:
-                made.type_name = f".{_PACKAGE}.{kind}"
-                made.type = of_field.TYPE_MESSAGE if kind in _FIELDS else of_field.TYPE_ENUM
-            else:
-                made.type = of_field.Type.Value(f"TYPE_{kind.upper()}")
-            if field_name == "is_valid":
-                made.default_value = "true"
-        for within, extension, extended, number in _EXTENSIONS:
-            if within == name:
-                described.extension.add(
-                    name=extension,
-                    number=number,
-                    label=of_field.LABEL_OPTIONAL,
-                    type=of_field.TYPE_MESSAGE,
-                    type_name=f".{_PACKAGE}.{name}",
-                    extendee=f".{_PACKAGE}.{extended}",
-                )
-    return file
+    """The messages, as protoc would describe them."""
+    text = read_text(Path(__file__).with_name("interactions.txtpb"))
+    return text_format.Parse(text, descriptor_pb2.FileDescriptorProto())

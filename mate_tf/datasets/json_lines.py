@@ -23,7 +23,6 @@ _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text
 _TITLES = ("document_title", "context_heading")
 _FILE = "file"
 _FILE_KEYS = (_FILE, *(field.name for field in fields(ReadOptions)), *_TITLES)
-_CELL_KEYS = {"text", "links"}
 _KINDS = {
     "id": (str | int, "a text"),
     "question": (str, "a text"),
@@ -75,12 +74,12 @@ def read_linked_json_lines(path: str | Path) -> Iterator[tuple[LinkedTable, Ques
     links.
     """
     path = as_path(path)
-    return _read_lines(path, _reader(path.parent, linked_table_from_json, _read_linked_file))
+    return _read_lines(path, _reader(path.parent, _linked_table_from_json, _read_linked_file))
 
 
 def table_reader(folder: Path) -> TableReader[Table]:
     """Reads tables as lines have them; paths begin in the folder."""
-    return _reader(folder, table_from_json, _read_file)
+    return _reader(folder, _table_from_json, _read_file)
 
 
 def _reader(
@@ -104,9 +103,11 @@ def _reader(
 
     def read(source: str | dict[str, Any]) -> Asked:
         if isinstance(source, str):
-            return remembered((source, ReadOptions(), ()))
+            source = {_FILE: source}
         if _FILE not in source:
-            return from_json(source, _name_by_content(source))
+            # Equal tables of two lines are one table, also without an id.
+            content = json.dumps(source, sort_keys=True).encode()
+            return from_json(source, f"table-{hashlib.sha256(content).hexdigest()[:12]}")
         if unknown := [key for key in source if key not in _FILE_KEYS]:
             raise ValueError(f"expected keys among {list(_FILE_KEYS)} for a file, got {unknown}")
         if not isinstance(source[_FILE], str):
@@ -131,16 +132,17 @@ def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Aske
 def read_named_lines(
     path: Path, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str], unit: str
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields where each line is, its id and its object; errors as `check_record`.
+    """Yields where each line is, its id and its object.
 
-    A line without an id has one of the file and the number. ValueError also for one that another
-    `unit` has.
+    A line without an id has one of the file and the number. `kinds` has for each known key the
+    types of its value, and their name. ValueError unless a line is such an object with the required
+    keys, and an id that no other `unit` has.
     """
     seen: set[int] = set()  # hashes, which take less memory than ids
     for number, record in read_json_values(path):
         where = f"(file '{path}', line {number})"
         with naming(where):
-            check_record(record, kinds, required)
+            _check_record(record, kinds, required)
             name = str(record.get("id", f"{path.stem}-{number}"))
             if hash(name) in seen:
                 raise ValueError(
@@ -151,23 +153,25 @@ def read_named_lines(
         yield where, name, record
 
 
-def table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
-    """A table from an object with the keys of `read_json_lines`; ValueError if it is malformed."""
+def _table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
     if missing := [name for name in ("header", "rows") if not isinstance(record.get(name), list)]:
         raise ValueError(f"expected a table with the lists 'header' and 'rows', missing {missing}")
     table = Table.from_rows(record["rows"], record["header"], str(record.get("id", default_id)))
     return replace(table, expansions=tuple(record.get("expansions", ())), **_titles(record))
 
 
-def linked_table_from_json(record: Mapping[str, Any], default_id: str) -> LinkedTable:
-    """A table with passages from an object as in `read_linked_json_lines`, or a ValueError."""
+def _linked_table_from_json(record: Mapping[str, Any], default_id: str) -> LinkedTable:
     texts = record.get("passages", {})
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
         raise ValueError(f"expected an object of texts for 'passages', got {_shown(texts)}")
     rows = record.get("rows")
-    cells = [_cells(row) for row in rows] if isinstance(rows, list) else []
+    cells: list[list[tuple[Any, list[str]]]] = []
+    for row in rows if isinstance(rows, list) else ():
+        if not isinstance(row, list):
+            raise ValueError(f"expected a list of cells, got {_shown(row)}")
+        cells.append(list(map(_cell, row)))
     own = {"rows": [[text for text, _ in row] for row in cells]} if cells else {}
-    table = table_from_json({**record, **own}, default_id)
+    table = _table_from_json({**record, **own}, default_id)
     return LinkedTable.from_links(table, [[names for _, names in row] for row in cells], texts)
 
 
@@ -179,7 +183,7 @@ def _read_linked_file(path: Path, name: str, options: ReadOptions) -> LinkedTabl
     if path.suffix.lower() == ".json" and options == ReadOptions():
         record = read_json(path)
         if isinstance(record, dict) and "rows" in record:
-            return linked_table_from_json(record, name)
+            return _linked_table_from_json(record, name)
     return LinkedTable.from_links(_read_file(path, name, options), (), {})
 
 
@@ -191,22 +195,13 @@ def _titles(record: Mapping[str, Any]) -> dict[str, Any]:
     return titles
 
 
-def _cells(row: Any) -> list[tuple[Any, list[str]]]:
-    if not isinstance(row, list):
-        raise ValueError(f"expected a list of cells, got {_shown(row)}")
-    return [_cell(cell) for cell in row]
-
-
 def _cell(cell: Any) -> tuple[Any, list[str]]:
     """A cell's own value and the names that it links to."""
     if not isinstance(cell, dict):
         return cell, []
     names = cell.get("links", [])
-    if (
-        not cell.keys() <= _CELL_KEYS
-        or not isinstance(names, list)
-        or not all(isinstance(name, str) for name in names)
-    ):
+    are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
+    if not are_names or not cell.keys() <= {"text", "links"}:
         raise ValueError(
             f"expected a cell's text, or an object with 'text' and a list of 'links', got "
             f"{_shown(cell)}"
@@ -217,12 +212,6 @@ def _cell(cell: Any) -> tuple[Any, list[str]]:
 def _shown(value: Any) -> str:
     shown = json.dumps(value, ensure_ascii=False)
     return shown if len(shown) <= 80 else f"{shown[:80]}..."
-
-
-def _name_by_content(table: Mapping[str, Any]) -> str:
-    """A name for a table without an id: equal tables of two lines are one table."""
-    content = json.dumps(table, sort_keys=True).encode()
-    return f"table-{hashlib.sha256(content).hexdigest()[:12]}"
 
 
 @contextlib.contextmanager
@@ -239,7 +228,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:
-    """Writes questions with their tables, so that `read_json_lines` returns the same; their number.
+    """Writes questions with their tables for `read_json_lines`, and returns their number.
 
     The file appears once it is complete.
     """
@@ -274,13 +263,9 @@ def json_line(table: Table, question: Question) -> str:
     return f"{line}\n"
 
 
-def check_record(
+def _check_record(
     record: Any, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str]
 ) -> None:
-    """Raises ValueError unless a line is an object with the required keys and no unknown one.
-
-    `kinds` has for each known key the types of its value, and their name.
-    """
     if not isinstance(record, dict):
         raise ValueError(f"expected an object, got {type(record).__name__}")
     if missing := [key for key in required if key not in record]:

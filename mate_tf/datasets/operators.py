@@ -8,12 +8,12 @@ Shapes: R rows and C columns of a table.
 """
 
 import functools
+import itertools
 import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.features.numeric import ranks, values_in_column
@@ -47,7 +47,6 @@ _MORE = re.compile(
 )
 _NEGATED = re.compile(r"\b(?:no|not|without|\w+n't|un\w+)\b")
 _SUPERLATIVE = re.compile(r"\b(?:most|least|\w{3,}est|best|worst|top)\b")
-_EITHER = re.compile(r"\bor\b")
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,9 @@ class _Mentions:
     Attributes:
         cells: the mentioned texts of each column, with their rows: [C].
         columns: how much of each column's name the question has, from 0 to 1: [C].
+        by_name: the columns, the one that is named best first: [C].
         rows: the columns in which each row's cell is mentioned.
+        sets: the rows of each mentioned value, and of all of a column, with the column.
     """
 
     def __init__(self, table: Table, text: str):
@@ -75,31 +76,33 @@ class _Mentions:
             for begin in range(len(words))
             for end in range(begin + 1, min(len(words), begin + _LONGEST_MENTION) + 1)
         }
-        by_words = _remembered_words(table)
+        cells, names = _table_words(table)
         self.cells = [
-            {cell: rows for cell, rows in of_column.items() if cell in runs}
-            for of_column in by_words.cells
+            {cell: rows for cell, rows in of_column.items() if cell in runs} for of_column in cells
         ]
         stems = set(map(_stem, words))
-        self.columns = [len(name & stems) / len(name) if name else 0.0 for name in by_words.columns]
+        self.columns = [len(name & stems) / len(name) if name else 0.0 for name in names]
+        self.by_name = sorted(range(len(names)), key=lambda c: (-self.columns[c], c))
         self.rows: defaultdict[int, set[int]] = defaultdict(set)
+        self.sets: list[tuple[tuple[int, ...], int]] = []
         for column, of_column in enumerate(self.cells):
-            for rows in of_column.values():
-                for row in rows:
-                    self.rows[row].add(column)
-
-    def others(self, row: int, column: int) -> bool:
-        """Whether a cell of the row in another column is mentioned."""
-        return bool(self.rows[row] - {column}) if row in self.rows else False
+            for row in itertools.chain(*of_column.values()):
+                self.rows[row].add(column)
+            self.sets += [(rows, column) for rows in of_column.values()]
+            if len(of_column) > 1:
+                self.sets.append((tuple(sorted({*itertools.chain(*of_column.values())})), column))
 
 
-@dataclass(frozen=True)
-class _TableWords:
-    cells: tuple[dict[tuple[str, ...], tuple[int, ...]], ...]
-    columns: tuple[frozenset[str], ...]
+_remembered = functools.partial(
+    remember, size_of=lambda table, _: table.num_rows * table.num_columns
+)
 
 
-def _table_words(table: Table) -> _TableWords:
+@_remembered
+def _table_words(
+    table: Table,
+) -> tuple[list[dict[tuple[str, ...], tuple[int, ...]]], list[frozenset[str]]]:
+    """The rows of each cell's words, column by column, and the words of each column's name."""
     cells = []
     for column in range(table.num_columns):
         rows_of: defaultdict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -107,11 +110,7 @@ def _table_words(table: Table) -> _TableWords:
             rows_of[_words(normalize_denotation(table.rows[row][column]))].append(row)
         rows_of.pop((), None)
         cells.append({words: tuple(rows) for words, rows in rows_of.items()})
-    names = (frozenset(map(_stem, _words(name))) for name in table.header)
-    return _TableWords(tuple(cells), tuple(names))
-
-
-_remembered_words = remember(_table_words, lambda table, _: table.num_rows * table.num_columns)
+    return cells, [frozenset(map(_stem, _words(name))) for name in table.header]
 
 
 def _words(text: str) -> tuple[str, ...]:
@@ -155,16 +154,11 @@ def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived |
     if not all(candidates):
         return None
     columns = set.intersection(*({column for _, column in cells} for cells in candidates))
-    for column in sorted(columns, key=lambda c: (-mentions.columns[c], c)):
-        found = []
-        for cells in candidates:
-            best = _best_of(mentions, [cell for cell in cells if cell[1] == column])
-            if best is None:
-                break
-            found.append(best)
-        else:
-            if len(set(found)) == len(found):
-                return Derived("NONE", tuple(sorted(found)), "several cells")
+    for column in filter(columns.__contains__, mentions.by_name):
+        in_column = ([cell for cell in cells if cell[1] == column] for cells in candidates)
+        found = {best for cells in in_column if (best := _best_of(mentions, cells))}
+        if len(found) == len(candidates):
+            return Derived("NONE", tuple(sorted(found)), "several cells")
     return None
 
 
@@ -204,14 +198,13 @@ def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
     found = [by_row[row] for row in rows if row in by_row]
     if not found and _SUPERLATIVE.search(text) and (direction := _direction(text)):
         choose = max if direction > 0 else min
-        for column, ranks_of_rows in enumerate(_remembered_ranks(table)):
+        for column, ranks_of_rows in enumerate(_all_ranks(table)):
             if len(ranks_of_rows) < 0.7 * table.num_rows or mentions.columns[column] <= 0:
                 continue
             best = choose(ranks_of_rows.values())
             extreme = [row for row, rank in ranks_of_rows.items() if rank == best]
             found += [by_row[row] for row in extreme if row in by_row and by_row[row][1] != column]
-    found = list(dict.fromkeys(found))
-    return Derived("NONE", (found[0],), "a cell of a placed row") if len(found) == 1 else None
+    return Derived("NONE", (found[0],), "a cell of a placed row") if len(set(found)) == 1 else None
 
 
 def _step(text: str) -> int:
@@ -245,9 +238,10 @@ def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -
     if best is None:
         return None
     row, column = best
-    if mentions.others(row, column) and mentions.columns[column] > 0:
+    has_row, share = bool(mentions.rows.get(row, set()) - {column}), mentions.columns[column]
+    if has_row and share > 0:
         return Derived("NONE", (best,), "a cell of a mentioned row and column")
-    if mentions.others(row, column) or mentions.columns[column] >= (1.0 if asks_count else 0.01):
+    if has_row or share >= (1.0 if asks_count else 0.01):
         return Derived("NONE", (best,), "a cell of a mentioned row or column")
     return None if asks_count else Derived("NONE", (best,), "a cell")
 
@@ -255,9 +249,10 @@ def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -
 def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Derived | None:
     if number < 1 or number > table.num_rows or not number.is_integer():
         return None
-    subject = _subject(mentions)
+    named_best = mentions.by_name[0]
+    subject = named_best if mentions.columns[named_best] >= 0.5 else None
     if _DIFFERENT.search(text):
-        for column in _by_name(mentions):
+        for column in mentions.by_name:
             distinct = {normalize_denotation(row[column]) for row in table.rows} - {""}
             if len(distinct) == number < table.num_rows and mentions.columns[column] > 0:
                 return _derived("DISTINCT", range(table.num_rows), column, "different values")
@@ -265,18 +260,14 @@ def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Deriv
         for column, rows in _rows_beyond(table, text, mentions):
             if len(rows) == number:
                 return _derived("COUNT", rows, column, "rows beyond a value")
-    for column in _by_name(mentions):
+    for column in mentions.by_name:
         rows = _rows_that_say(table, text, column) if mentions.columns[column] >= 0.5 else ()
         if len(rows) == number:
             best = column if subject is None else subject
             return _derived("COUNT", rows, best, "rows that say yes or no")
-    sets = {
-        rows: column
-        for column, of_column in reversed(list(enumerate(mentions.cells)))
-        for rows in _unions(list(of_column.values()))
-    }
+    sets = dict(sorted(mentions.sets, key=lambda of: -of[1]))
     fitting = [(rows, column) for rows, column in sets.items() if len(rows) == number]
-    for (first, column), (second, _) in combinations(sets.items(), 2):
+    for (first, column), (second, _) in itertools.combinations(sets.items(), 2):
         both = tuple(sorted(set(first) & set(second)))
         if both and len(both) == number and len(both) < min(len(first), len(second)):
             fitting.insert(0, (both, column))
@@ -298,25 +289,8 @@ def _rows_that_say(table: Table, text: str, column: int) -> tuple[int, ...]:
     return tuple(row for row, cell in enumerate(cells) if cell == said)
 
 
-def _subject(mentions: _Mentions) -> int | None:
-    """The column that is named best, if one is."""
-    best = max(range(len(mentions.columns)), key=lambda c: (mentions.columns[c], -c))
-    return best if mentions.columns[best] >= 0.5 else None
-
-
 def _derived(aggregation: str, rows: Sequence[int], column: int, how: str) -> Derived:
     return Derived(aggregation, tuple((row, column) for row in rows), how)
-
-
-def _by_name(mentions: _Mentions) -> list[int]:
-    return sorted(range(len(mentions.columns)), key=lambda c: (-mentions.columns[c], c))
-
-
-def _unions(sets: Sequence[tuple[int, ...]]) -> Iterator[tuple[int, ...]]:
-    """The rows of each mentioned value of a column, and of all of them."""
-    yield from sets
-    if len(sets) > 1:
-        yield tuple(sorted(set().union(*map(set, sets))))
 
 
 def _rows_beyond(
@@ -326,7 +300,7 @@ def _rows_beyond(
     bounds = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
     is_less = re.search(r"less|fewer|under|below|lower|before|at most", text) is not None
     or_equal = re.search(r"at least|at most|or more|or less", text) is not None
-    for column in _by_name(mentions):
+    for column in mentions.by_name:
         numbers = table.column(column).numbers
         given = [(row, value) for row, value in enumerate(numbers) if value is not None]
         if len(given) < 0.7 * table.num_rows:
@@ -343,13 +317,10 @@ def _rows_beyond(
 
 def _total(table: Table, mentions: _Mentions, number: float, aggregation: str) -> Derived | None:
     """The rows, all or those of mentioned values, whose numbers have the sum or average."""
-    sets: list[tuple[int, ...]] = [
-        rows for of_column in mentions.cells for rows in _unions(list(of_column.values()))
-    ]
-    sets.append(tuple(sorted(mentions.rows)))
-    sets.append(tuple(range(table.num_rows)))
+    sets: list[tuple[int, ...]] = [rows for rows, _ in mentions.sets]
+    sets += [tuple(sorted(mentions.rows)), tuple(range(table.num_rows))]
     found = []
-    for column in _by_name(mentions):
+    for column in mentions.by_name:
         numbers = table.column(column).numbers
         for rows in sets:
             given = [value for row in rows if (value := numbers[row]) is not None]
@@ -369,7 +340,7 @@ def _pairs(table: Table, mentions: _Mentions) -> Iterator[tuple[int, int, int]]:
     for column, of_column in enumerate(mentions.cells):
         single = [rows[0] for rows in of_column.values() if len(rows) == 1]
         if 2 <= len(single) <= _MOST_ROWS_OF_PAIRS:
-            for first, second in combinations(sorted(single), 2):
+            for first, second in itertools.combinations(sorted(single), 2):
                 yield first, second, column
 
 
@@ -394,30 +365,28 @@ def _difference(table: Table, mentions: _Mentions, number: float) -> Derived | N
 
 def _compared(table: Table, column: int, first: int, second: int) -> int:
     """Whether the first row's value is larger (1), smaller (-1) or equal; 0 where none is known."""
-    column_ranks = _remembered_ranks(table)[column]
+    column_ranks = _all_ranks(table)[column]
     one, other = column_ranks.get(first), column_ranks.get(second)
     return 0 if one is None or other is None else (one > other) - (one < other)
 
 
+@_remembered
 def _all_ranks(table: Table) -> tuple[dict[int, int], ...]:
+    """The rank of each row, column by column."""
     return tuple(
         {row: rank for row, (rank, _) in ranks(values_in_column(table, column)).items()}
         for column in range(table.num_columns)
     )
 
 
-_remembered_ranks = remember(_all_ranks, lambda table, _: table.num_rows * table.num_columns)
-
-
 def _direction(text: str) -> int:
-    more, less = bool(_MORE.search(text)), bool(_LESS.search(text))
-    return more - less
+    return bool(_MORE.search(text)) - bool(_LESS.search(text))
 
 
 def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) -> Derived | None:
     """The one of two mentioned cells whose row has more or less of something."""
     direction = _direction(text)
-    if not direction or not _EITHER.search(text):
+    if not direction or not re.search(r"\bor\b", text):
         return None
     for first, second, by in _pairs(table, mentions):
         for row, other in ((first, second), (second, first)):
@@ -425,7 +394,7 @@ def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
                 continue
             fitting = [
                 column
-                for column in _by_name(mentions)
+                for column in mentions.by_name
                 if column != by and _compared(table, column, row, other) == direction
             ]
             named = [column for column in fitting if mentions.columns[column] > 0]
@@ -451,7 +420,7 @@ def _yes_or_no(table: Table, text: str, mentions: _Mentions, is_true: bool) -> D
                 continue
             compared = _compared(table, column, row, other)
             holds = compared == (0 if is_equal else direction)
-            if holds == is_true and row in _remembered_ranks(table)[column]:
+            if holds == is_true and row in _all_ranks(table)[column]:
                 found.append((mentions.columns[column], -column, first, second))
     if not found:
         return None
@@ -471,16 +440,13 @@ def of_cells(
     given = [value for value in values if value is not None]
     if number is None or not texts:
         return None
-    if len(given) == len(texts):
-        results = {"NONE": given[0], "SUM": math.fsum(given)}
-        results |= {"AVERAGE": math.fsum(given) / len(given), "MAX": max(given), "MIN": min(given)}
-        if len(texts) == 1:
-            results = {"NONE": given[0]}
-        elif len(texts) == 2:
+    results = {"NONE": given[0]} if len(given) == len(texts) else {}
+    if results and len(texts) > 1:
+        results |= {"SUM": math.fsum(given), "AVERAGE": math.fsum(given) / len(given)}
+        results |= {"MAX": max(given), "MIN": min(given)}
+        if len(texts) == 2:
             results["DIFFERENCE"] = abs(given[0] - given[1])
-    else:
-        results = {}
-    results |= {"COUNT": float(len(texts))} | ({"DISTINCT": float(len(set(texts)))})
+    results |= {"COUNT": float(len(texts)), "DISTINCT": float(len(set(texts)))}
     for name, result in results.items():
         if math.isclose(result, number, rel_tol=1e-6, abs_tol=1e-6):
             return Derived(name, coordinates, "given cells")

@@ -45,14 +45,10 @@ def read_sqa(
     sequence "nt-639" by annotator 0. The columns "aggregation", "float_answer" and "class_index",
     which that release adds, are read if they exist.
 
-    Args:
-        directory: the unpacked release, with its .tsv files and its folder `table_csv`.
-        split: as of `read_wtq`, and "train_and_dev".
-        original: whether to read as the authors' release of TAPAS does (wtq.py): sequences sorted
-            by id, and quotation marks that need not match.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_wtq`, and for a position that comes twice.
+    The folder is the unpacked release, with its .tsv files and its folder `table_csv`. Splits are
+    those of `read_wtq`, and "train_and_dev". With `original` it reads as the authors' release of
+    TAPAS does (wtq.py): sequences sorted by id, and quotation marks that need not match. Errors are
+    those of `read_wtq`, and ValueError for a position that comes twice.
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")
@@ -69,15 +65,13 @@ def read_sqa(
                 for row, column in answer
                 if 0 <= row < table.num_rows and 0 <= column < table.num_columns
             )
-            yield (
-                table,
-                replace(
-                    turn.question,
-                    answer_coordinates=answer if inside == answer else (),
-                    previous_coordinates=previous,
-                    previous_answers=previous_answers,
-                ),
+            question = replace(
+                turn.question,
+                answer_coordinates=answer if inside == answer else (),
+                previous_coordinates=previous,
+                previous_answers=previous_answers,
             )
+            yield table, question
             previous, previous_answers = inside, turn.question.answers
 
 
@@ -150,10 +144,9 @@ def _texts(literal: str) -> tuple[str, ...]:
 
 
 def _pair(text: str) -> tuple[int, int]:
-    match = _COORDINATES.fullmatch(text)
-    if not match:
-        raise ValueError(f"expected a row and a column such as '(0, 1)', got {text!r}")
-    return int(match[1]), int(match[2])
+    if match := _COORDINATES.fullmatch(text):
+        return int(match[1]), int(match[2])
+    raise ValueError(f"expected a row and a column such as '(0, 1)', got {text!r}")
 
 
 def _read_table(directory: Path, original: bool, table_file: str) -> Table:

@@ -1,10 +1,10 @@
 """Weak supervision: finds the cells and the number that the texts of an answer stand for."""
 
-import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.operators import Derived, derive, of_cells
@@ -24,7 +24,7 @@ from mate_tf.tables.values import Cell, read_cell
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
 
-_Cells = Mapping[Hashable, Sequence[tuple[int, int]]]
+_TABLES_REMEMBERED = 128
 
 
 class SupervisionError(ConversionError):
@@ -55,18 +55,12 @@ def supervise(
     (operators.py), or from the cells that it already has; they say more than the text alone. An
     answer in several cells is then the one whose row or column is mentioned.
 
-    Args:
-        table: the table of the question.
-        question: a question with answers.
-        strict: whether an answer in more cells than the times it is given is an error, as in
-            training. Otherwise its last cells are taken, as the original does in evaluation.
-        original: whether to do as the authors' release does. Texts are compared as they are, then
-            without case, then without white space and only then as denotations. An answer that is
-            given twice is ambiguous. A number is what Python reads after commas, or several points,
-            are removed, so that "1,23" is 1.23 and "nan" is a number.
-
-    Returns:
-        The question with `answer_coordinates` and `answer_number`.
+    With `strict`, as in training, an answer in more cells than the times it is given is an error.
+    Otherwise its last cells are taken, as the original does in evaluation. With `original` all is
+    as in the authors' release. Texts are compared as they are, then without case, then without
+    white space and only then as denotations. An answer that is given twice is ambiguous. A number
+    is what Python reads after commas, or several points, are removed: "1,23" is 1.23, and "nan" is
+    a number.
 
     Raises:
         SupervisionError: if there is no answer, or one is not found or in too many cells.
@@ -92,10 +86,9 @@ def supervise(
     try:
         coordinates = find(table, question.answers, strict)
     except SupervisionError as error:
-        reason, detail = error.reason, str(error)
-        may_be_number = reason == "answer not found" or not strict
-        if number is None or not may_be_number:
-            raise SupervisionError(reason, f"{detail.partition(': ')[2]} {where}") from None
+        if number is None or (strict and error.reason != "answer not found"):
+            detail = str(error).partition(": ")[2]
+            raise SupervisionError(error.reason, f"{detail} {where}") from None
         coordinates = ()
     return replace(question, answer_coordinates=coordinates, answer_number=number)
 
@@ -106,9 +99,10 @@ def derived(table: Table, question: Question) -> Derived | None:
     None where nothing decides them (operators.py). The last questions are remembered: records are
     made of what was derived, and then say how.
     """
-    return _remembered_derived((table, question))
+    return _derived((table, question))
 
 
+@partial(remember, size_of=lambda key, _: key[0].num_rows * key[0].num_columns)
 def _derived(key: tuple[Table, Question]) -> Derived | None:
     table, question = key
     answers, number = question.answers, question.answer_number
@@ -116,17 +110,11 @@ def _derived(key: tuple[Table, Question]) -> Derived | None:
         number = _number_of(answers)
     if question.answer_coordinates:
         return of_cells(table, question.answer_coordinates, answers, number)
-    candidates = []
-    for text in map(_denotation, answers):
-        cells = _cells_by(_denotation, table).get(text, ())
-        if not cells and parse_number(text or "0") is None:
-            named = _cells_by(_first_line, table).get(text, ())
-            cells = named if len(named) == 1 else ()
-        candidates.append(tuple(cells or _cells_of_value(table, text)))
+    candidates = [
+        tuple(_cells_with(table, text) or _cells_of_value(table, text))
+        for text in map(_denotation, answers)
+    ]
     return derive(table, question, candidates, number) if answers else None
-
-
-_remembered_derived = remember(_derived, lambda key, _: key[0].num_rows * key[0].num_columns)
 
 
 def _number_of(answers: Sequence[str], original: bool = False) -> float | None:
@@ -138,12 +126,9 @@ def check_supervision(
 ) -> Question:
     """Checks that a question has supervision, for data sets that give it (SQA, WikiSQL).
 
-    It replaces `supervise`, which finds supervision, and returns the question itself. `strict` has
-    no effect. With `original`, a question without any answer, not even a text, is kept, as in the
-    authors' release.
-
-    Raises:
-        SupervisionError: if there is none ("no answer given").
+    It takes the place of `supervise` and returns the question itself. `strict` has no effect. With
+    `original`, a question without any answer, not even a text, is kept, as in the authors' release.
+    SupervisionError ("no answer given") if there is none.
     """
     has_class = question.class_index is not None
     if _has_supervision(question, original) or has_class or (original and not question.answers):
@@ -184,12 +169,9 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
     coordinates: list[tuple[int, int]] = []
     missing = []
     for text, count in Counter(map(_denotation, answers)).items():
-        cells = _cells_by(_denotation, table).get(text, ())
+        cells = _cells_with(table, text)
         if strict and len(cells) > count:
             raise SupervisionError("ambiguous answer", f"{text!r} is in {len(cells)} cells")
-        if not cells and parse_number(text or "0") is None:
-            named = _cells_by(_first_line, table).get(text, ())
-            cells = named if len(named) == 1 else ()
         if not cells:
             of_value = [cell for cell in _cells_of_value(table, text) if cell not in coordinates]
             cells = of_value if len(of_value) <= count else ()
@@ -203,8 +185,17 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
     return tuple(coordinates)
 
 
+def _cells_with(table: Table, text: str | None) -> Sequence[tuple[int, int]]:
+    """The cells of a text, or else the only one of several lines of which it is the first."""
+    cells = _cells_by((_denotation, table)).get(text, ())
+    if cells or parse_number(text or "0") is not None:
+        return cells
+    named = _cells_by((_first_line, table)).get(text, ())
+    return named if len(named) == 1 else ()
+
+
 def found_by_value(table: Any, before: Question, after: Question) -> bool:
-    """Whether `supervise` found a cell only by its value; `before` is the question without it."""
+    """Whether `supervise` found a cell by its value alone; `before` is the question without it."""
     is_computed = after.aggregation not in ("", "NONE")
     if before.answer_coordinates or is_computed or not isinstance(table, Table):
         return False
@@ -216,8 +207,6 @@ def found_by_value(table: Any, before: Question, after: Question) -> bool:
 def _cells_of_value(table: Table, text: str | None) -> list[tuple[int, int]]:
     """The cells that say the value of a text, each read as its column is."""
     answer = read_cell(text or "")
-    if not _has_digit(answer.text):
-        return []
     found = []
     for j in range(table.num_columns):
         convention = table.column(j).convention
@@ -225,19 +214,16 @@ def _cells_of_value(table: Table, text: str | None) -> list[tuple[int, int]]:
         if value is None:
             continue
         for i, row in enumerate(table.rows):
-            cell = read_cell(row[j])
-            other, other_unit = _value(cell, convention)
-            if other == value and _has_digit(cell.text) and _is_same_unit(unit, other_unit):
+            other, other_unit = _value(read_cell(row[j]), convention)
+            if other == value and _is_same_unit(unit, other_unit):
                 found.append((i, j))
     return found
 
 
-def _has_digit(text: str) -> bool:
-    return any(map(str.isdigit, text))  # "first" and "one" are no values
-
-
 def _value(cell: Cell, convention: Convention) -> tuple[Hashable, str]:
-    """The date or number of a cell, and the number's unit; None without one."""
+    """The date or number of a cell with a digit, and the number's unit; None without one."""
+    if not any(map(str.isdigit, cell.text)):  # "first" and "one" are no values
+        return None, ""
     date = date_of(cell, convention)
     if date is not None:
         return (date[:3], date.time or 0.0), ""
@@ -253,7 +239,7 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
     problem = "answer not found", f"not every one of {list(answers)} is in a cell"
     for comparable in (str, str.lower, words_and_signs, _original_denotation):
         texts = list(map(comparable, answers))
-        cells = [_cells_by(comparable, table).get(text, ()) for text in texts]
+        cells = [_cells_by((comparable, table)).get(text, ()) for text in texts]
         if not cells or not all(cells):
             problem = "answer not found", f"not every one of {list(answers)} is in a cell"
         elif len(set(texts)) < len(texts) or (strict and max(map(len, cells)) > 1):
@@ -263,8 +249,11 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
     raise SupervisionError(*problem)
 
 
-def _compare(key: tuple[Callable[[str], Hashable], Table]) -> _Cells:
-    """The cells of each text in table order, without those that `comparable` makes None."""
+@partial(remember, size_of=lambda key, _: key[1].num_rows * key[1].num_columns)
+def _cells_by(
+    key: tuple[Callable[[str], Hashable], Table],
+) -> Mapping[Hashable, Sequence[tuple[int, int]]]:
+    """The cells of each text in table order, without those that the function makes None."""
     comparable, table = key
     keys: dict[str, Hashable] = {}
     cells: defaultdict[Hashable, list[tuple[int, int]]] = defaultdict(list)
@@ -275,13 +264,6 @@ def _compare(key: tuple[Callable[[str], Hashable], Table]) -> _Cells:
             if keys[text] is not None:
                 cells[keys[text]].append((i, j))
     return dict(cells)
-
-
-_remembered_cells = remember(_compare, lambda key, _: key[1].num_rows * key[1].num_columns)
-
-
-def _cells_by(comparable: Callable[[str], Hashable], table: Table) -> _Cells:
-    return _remembered_cells((comparable, table))
 
 
 def _denotation(text: str) -> str | None:
@@ -317,16 +299,12 @@ def _original_number(text: str) -> float | None:
         return None
 
 
-_TABLES_REMEMBERED = 128
-
-
 class _Texts(NamedTuple):
-    """The texts of a cell that may hold an answer."""
+    """A cell, and the normalized texts of it and of its passages, which may hold an answer."""
 
-    row: int
-    column: int
+    at: tuple[int, int]
     cell: str
-    words: tuple[str, ...]  # the normalized texts of the cell and of its passages
+    words: tuple[str, ...]
 
 
 def supervise_linked(
@@ -353,11 +331,8 @@ def supervise_linked(
     if not question.answers:
         raise SupervisionError("no answer given", f"expected an answer, got none {where}")
     holds = [_holder_of(answer, original) for answer in question.answers]
-    coordinates = tuple(
-        (texts.row, texts.column)
-        for texts in _texts_of_cells(linked)
-        if any(holds_answer(texts) for holds_answer in holds)
-    )
+    texts = _texts_of_cells(linked)
+    coordinates = tuple(of.at for of in texts if any(holds_answer(of) for holds_answer in holds))
     if not coordinates:
         detail = f"no cell or passage holds any of {list(question.answers)} {where}"
         raise SupervisionError("answer not found", detail)
@@ -378,13 +353,13 @@ def _holder_of(answer: str, original: bool) -> Callable[[_Texts], bool]:
     return lambda texts: any(words in text and pattern.search(text) for text in texts.words)
 
 
-@functools.lru_cache(_TABLES_REMEMBERED)
+@lru_cache(_TABLES_REMEMBERED)
 def _texts_of_cells(linked: LinkedTable) -> tuple[_Texts, ...]:
     normalized = {passage: normalize_words(passage.text) for passage in linked.distinct_passages()}
     return tuple(
-        _Texts(i, j, cell, (normalize_words(cell), *map(normalized.__getitem__, passages)))
-        for i, (row, passages_of_row) in enumerate(
-            zip(linked.table.rows, linked.passages, strict=True)
+        _Texts(
+            (i, j), cell, (normalize_words(cell), *(normalized[p] for p in linked.passages[i][j]))
         )
-        for j, (cell, passages) in enumerate(zip(row, passages_of_row, strict=True))
+        for i, row in enumerate(linked.table.rows)
+        for j, cell in enumerate(row)
     )

@@ -12,9 +12,6 @@ from mate_tf.datasets.wtq import read_original_rows
 from mate_tf.tables.table import Question, Table, remember
 from mate_tf.tables.text_files import read_csv_rows, read_json
 
-_FILES = {"dev": "val"}
-_ROUNDS = ("collected_data/r1_training_all.json", "collected_data/r2_training_all.json")
-
 
 def read_tabfact(
     directory: str | Path, split: str, original: bool = False
@@ -24,33 +21,24 @@ def read_tabfact(
     The class is 1 if the table entails the statement. Texts are those of the release's folder
     `tokenized_data`, words in their base form ("be" for "is"). Ids of statements are those of the
     authors' release of TAPAS: "1-2.html.csv_3-0_0" is statement 3, counted from 0, about the table
-    "1-2.html.csv". The statements' file is one JSON value and in memory as a whole; tables are read
-    when they are needed.
+    "1-2.html.csv". The statements' file is in memory as a whole; tables are read when needed.
 
-    Args:
-        directory: the release, with its folders `tokenized_data` and `data`.
-        split: "train", "dev" or "test"; or a part of the test split with a list of tables,
-            data/{split}_id.json, such as "simple_test", "complex_test" and "small_test".
-        original: whether to read as the authors' release of TAPAS does, and as its checkpoints were
-            trained: texts as they were collected, from the folder `collected_data`; tables are
-            named "table_csv/..." and have no caption; quotation marks around a cell are removed.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_wtq`.
+    The split is "train", "dev" or "test"; or a part of the test split with a list of tables,
+    data/{split}_id.json, such as "simple_test", "complex_test" and "small_test". With `original`
+    it reads as the authors' release of TAPAS does, and as its checkpoints were trained: texts as
+    they were collected, from the folder `collected_data`; tables are named "table_csv/..." and have
+    no caption; quotation marks around a cell are removed. Errors are those of `read_wtq`.
     """
     directory = Path(directory)
-    name = _FILES.get(split, split)
+    name = {"dev": "val"}.get(split, split)
     read_table = remember(partial(_read_table, directory, original))
     ids_file = directory / "data" / f"{name}_id.json"
+    is_whole = name in ("train", "val", "test")
+    sources = [directory / "tokenized_data" / f"{name if is_whole else 'test'}_examples.json"]
     if original:
-        sources = [directory / file for file in _ROUNDS]
-        ids = read_table_ids(ids_file)
-    elif name in ("train", "val", "test"):
-        sources = [directory / "tokenized_data" / f"{name}_examples.json"]
-        ids = None
-    else:
-        sources = [directory / "tokenized_data" / "test_examples.json"]
-        ids = read_table_ids(ids_file)
+        rounds = ("r1_training_all.json", "r2_training_all.json")
+        sources = [directory / "collected_data" / file for file in rounds]
+    ids = None if is_whole and not original else read_table_ids(ids_file)
     entries = _read_entries(sources)
     for table_id in entries if ids is None else ids:
         if table_id not in entries:

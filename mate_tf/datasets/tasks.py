@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mate_tf.dataclass_json import require
 from mate_tf.datasets.hybridqa import expand_cells, read_hybridqa
 from mate_tf.datasets.interactions import read_interactions
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
@@ -50,26 +51,23 @@ class Division:
 
     def __post_init__(self) -> None:
         percentages = [percentage for _, percentage in self.parts]
-        if not percentages or min(percentages) < 1 or sum(percentages) != 100:
-            raise ValueError(
-                f"expected percentages of at least 1 that add up to 100, got {percentages} "
-                f"(division of the split {self.split!r})"
-            )
-        if len(set(self.names)) < len(self.names):
-            raise ValueError(
-                f"expected parts of different names, got {list(self.names)} "
-                f"(division of the split {self.split!r})"
-            )
+        of_split = f"(division of the split {self.split!r})"
+        require(
+            bool(percentages) and min(percentages) >= 1 and sum(percentages) == 100,
+            f"expected percentages of at least 1 that add up to 100, got {percentages} {of_split}",
+        )
+        names = list(self.names)
+        is_each_once = len(set(names)) == len(names)
+        require(is_each_once, f"expected parts of different names, got {names} {of_split}")
 
     @classmethod
     def from_text(cls, text: str) -> "Division":
         """Reads a division as on the command line, "dev:train=72,calibration=8,dev=20"."""
         split, colon, parts = text.partition(":")
         matches = [_PART.fullmatch(part.strip()) for part in parts.split(",")]
-        if not (split and colon and all(matches)):
-            raise ValueError(
-                f"expected SPLIT:PART=PERCENT,PART=PERCENT,... for a division, got {text!r}"
-            )
+        is_division = bool(split and colon) and all(matches)
+        expected = "expected SPLIT:PART=PERCENT,PART=PERCENT,... for a division"
+        require(is_division, f"{expected}, got {text!r}")
         return cls(split, tuple((match[1], int(match[2])) for match in matches if match))
 
     @property
@@ -79,10 +77,8 @@ class Division:
 
     def divided(self, splits: Sequence[str]) -> list[str]:
         """The names of splits with the parts in place of the divided one, or a ValueError."""
-        if self.split not in splits:
-            raise ValueError(
-                f"expected one of the splits {list(splits)} to divide, got {self.split!r}"
-            )
+        message = f"expected one of the splits {list(splits)} to divide, got {self.split!r}"
+        require(self.split in splits, message)
         others = [name for name in splits if name != self.split]
         if twice := sorted(set(others) & set(self.names)):
             raise ValueError(
@@ -97,10 +93,7 @@ class Division:
 
         An empty part gets the table whose hash is nearest to the part's range, from a part that has
         more than one. Large splits are divided by the hashes alone: names of tables, which may be
-        repeated, are read only until no part is empty.
-
-        Raises:
-            ValueError: if there are fewer tables than parts.
+        repeated, are read only until no part is empty. ValueError if there are fewer than parts.
         """
         parts: dict[str, str] = {}
         empty = dict.fromkeys(self.names)
@@ -158,23 +151,18 @@ def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
     """Yields each sentence of SST-2 as a question without a table.
 
     The Stanford Sentiment Treebank's two classes (Socher et al., 2013) are negative (0) and
-    positive (1). A line of {split}.tsv, "train" or "dev", is a sentence, a tab and its label.
-
-    Raises:
-        FileNotFoundError: if the file is missing.
-        ValueError: if a line is not a sentence and a label. It names file and line.
+    positive (1). A line of {split}.tsv, "train" or "dev", is a sentence, a tab and its label;
+    ValueError, with file and line, for another.
     """
     path = Path(directory) / f"{split}.tsv"
     for number, line in read_lines(path):
         sentence, tab, label = line.rpartition("\t")
-        if not (tab and sentence.strip() and label.strip() in ("0", "1")):
-            # The release in GLUE begins with the names of the columns.
-            if number == 1 and (sentence, label) == ("sentence", "label"):
-                continue
-            raise ValueError(
-                f"expected a sentence, a tab and 0 or 1, got {line!r} (file '{path}', line "
-                f"{number})"
-            )
+        # The release in GLUE begins with the names of the columns.
+        if number == 1 and (sentence, label) == ("sentence", "label"):
+            continue
+        is_labelled = tab and sentence.strip() and label.strip() in ("0", "1")
+        where = f"(file '{path}', line {number})"
+        require(bool(is_labelled), f"expected a sentence, a tab and 0 or 1, got {line!r} {where}")
         yield Question(sentence, f"{split}-{number}", class_index=int(label))
 
 
@@ -229,26 +217,18 @@ def _supervise_stated(table, question: Question, strict: bool, original: bool) -
     return question if is_classified else supervise(table, question, strict, original)
 
 
+_SPLITS = ("train", "dev", "test")
 TASKS = {
-    "WTQ": Task(read_wtq, ("train", "dev", "test"), supervise),
-    "SQA": Task(read_sqa, ("train", "dev", "test"), check_supervision),
-    "WIKISQL": Task(
-        functools.partial(read_wikisql, supervised=False), ("train", "dev", "test"), supervise
-    ),
-    "WIKISQL_SUPERVISED": Task(read_wikisql, ("train", "dev", "test"), check_supervision),
-    "TABFACT": Task(
-        read_tabfact, ("train", "dev", "test", "simple_test", "complex_test", "small_test")
-    ),
-    "HYBRIDQA": Task(
-        read_hybridqa, ("train", "dev", "test"), supervise_linked, expand=expand_cells
-    ),
-    "INTERACTIONS": Task(read_interactions, ("train", "dev", "test"), _supervise_stated),
-    "JSONL": Task(_read_json_lines, supervise=_supervise_stated, has_original=False),
+    "WTQ": Task(read_wtq, _SPLITS, supervise),
+    "SQA": Task(read_sqa, _SPLITS, check_supervision),
+    "WIKISQL": Task(functools.partial(read_wikisql, supervised=False), _SPLITS, supervise),
+    "WIKISQL_SUPERVISED": Task(read_wikisql, _SPLITS, check_supervision),
+    "TABFACT": Task(read_tabfact, (*_SPLITS, "simple_test", "complex_test", "small_test")),
+    "HYBRIDQA": Task(read_hybridqa, _SPLITS, supervise_linked, expand_cells),
+    "INTERACTIONS": Task(read_interactions, _SPLITS, _supervise_stated),
+    "JSONL": Task(_read_json_lines, (), _supervise_stated, has_original=False),
     "LINKED_JSONL": Task(
-        _read_linked_json_lines,
-        supervise=supervise_linked,
-        expand=expand_cells,
-        has_original=False,
+        _read_linked_json_lines, (), supervise_linked, expand_cells, has_original=False
     ),
     "SST2": Task(_read_sentences, ("train", "dev"), has_tables=False, has_original=False),
 }

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mate_tf.dataclass_json import require
 from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.supervision import parse_number, words_and_signs
 from mate_tf.tables.cell_texts import cell_text
@@ -65,10 +66,8 @@ def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -
     column of numbers, the value of a condition is the first number in it. COUNT of no row is 0. Any
     other query without rows, and a sum of cells that are no numbers, has no answer.
 
-    Args:
-        rows: the table's body, with the release's texts and numbers as cells.
-        types: one of TYPES for each column.
-        query: the query; its columns exist.
+    The rows are the table's body, with the release's texts and numbers as cells; of each column
+    the type is one of TYPES.
     """
     selected = [
         i
@@ -77,8 +76,9 @@ def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -
     ]
     kind = types[query.column]
     if query.aggregation in _EXTREMES:
-        typed = ((i, _typed(rows[i][query.column], kind)) for i in selected)
-        values = {i: value for i, value in typed if value is not None}
+        read = _text if kind == "text" else _number
+        typed = ((i, read(rows[i][query.column])) for i in selected)
+        values: dict[int, Any] = {i: value for i, value in typed if value is not None}
         extreme = _EXTREMES[query.aggregation](values.values(), default=None)
         selected = [i for i, value in values.items() if value == extreme]
     cells = [rows[i][query.column] for i in selected]
@@ -117,10 +117,6 @@ def _holds(cell: Any, kind: str, condition: Condition) -> bool:
     if limit is None and (match := _FIRST_NUMBER.search(_text(condition.value))):
         limit = float(match[0])
     return number is not None and limit is not None and compare(number, limit)
-
-
-def _typed(cell: Any, kind: str) -> Any:
-    return _text(cell) if kind == "text" else _number(cell)
 
 
 def _text(cell: Any) -> str:
@@ -227,17 +223,11 @@ def read_wikisql(
     A question whose query has no result has no answers. Ids of questions are those of the authors'
     release of TAPAS: "dev-7-0_0" is question 7 of the split, counted from 0.
 
-    Args:
-        directory: the release, with its folder `data` unpacked.
-        split: "train", "dev" or "test".
-        original: whether to read as the authors' release of TAPAS does, and as its checkpoints were
-            trained: queries are executed by `execute_as_original`, and tables are named
-            "table_csv/..." and have no titles of their page and section.
-        supervised: whether questions have the cells, the number and the aggregation of the answer.
-            Otherwise they have only its texts, from which `supervise` finds cells and numbers.
-
-    Raises:
-        FileNotFoundError, ValueError: as `read_wtq`.
+    The folder is the release, with its folder `data` unpacked; the split "train", "dev" or "test".
+    With `original` it reads as the authors' release of TAPAS does, and as its checkpoints were
+    trained: queries are executed by `execute_as_original`, and tables are named "table_csv/..." and
+    have no titles of their page and section. Unless `supervised`, questions have only the texts of
+    the answer, from which `supervise` finds cells and numbers. Errors are those of `read_wtq`.
     """
     path = Path(directory) / "data" / f"{split}.jsonl"
     tables_path = path.with_name(f"{split}.tables.jsonl")
@@ -252,9 +242,13 @@ def read_wikisql(
     remembered = remember(read_table)
     for number, record in read_json_values(path):
         where = f"(file '{path}', line {number})"
-        text, table_id = _texts(record, where)
-        if table_id not in lines:
-            raise ValueError(f"expected a table of '{tables_path}', got {table_id!r} {where}")
+        match record:
+            case {"question": str(text), "table_id": str(table_id)}:
+                known = table_id in lines
+            case _:
+                got = f"{record!r:.80} {where}"
+                raise ValueError(f"expected texts as 'question' and 'table_id', got {got}")
+        require(known, f"expected a table of '{tables_path}', got {table_id!r} {where}")
         table, rows, types = remembered(table_id)
         with naming(where):
             answer = run(rows, types, _query(record.get("sql"), len(types)))
@@ -267,13 +261,6 @@ def read_wikisql(
                 aggregation=answer.aggregation,
             )
         yield table, question
-
-
-def _texts(record: Any, where: str) -> tuple[str, str]:
-    match record:
-        case {"question": str(text), "table_id": str(table_id)}:
-            return text, table_id
-    raise ValueError(f"expected texts as 'question' and 'table_id', got {record!r:.80} {where}")
 
 
 def _lines_of_tables(path: Path) -> Mapping[str, tuple[int, bytes]]:

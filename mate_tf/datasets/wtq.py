@@ -25,7 +25,6 @@ _FILES = {
     "test": "pristine-unseen-tables.tsv",
 }
 _ESCAPED = {"n": "\n", "p": "|"}
-_MISSING = "nan"
 # What pandas 1.0 reads as a missing value, beside an empty cell.
 _WORDS_FOR_MISSING = frozenset(
     "#N/A|#N/A N/A|#NA|-1.#IND|-1.#QNAN|-NaN|-nan|1.#IND|1.#QNAN|<NA>|N/A|NA|NULL|NaN|n/a|nan|null"
@@ -38,18 +37,15 @@ def read_wtq(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields each question with its table; answers are texts (`supervise` finds their cells).
 
-    Cells are as in the files. Ids are the official ones: "nt-2" for a question,
-    "csv/204-csv/772.csv" for a table.
+    The folder is the unpacked release, with its folders `data` and `csv`. The split is "train" or
+    "dev" (of random split 1), "test", or the name of another file in `data` without its ending,
+    such as "random-split-2-dev". Ids are the official ones: "nt-2", and for a table
+    "csv/204-csv/772.csv".
 
-    Args:
-        directory: the unpacked release, with its folders `data` and `csv`.
-        split: "train" and "dev" (of random split 1), "test", or the name of another file in
-            `data` without its ending, such as "random-split-2-dev".
-        original: whether to read as the authors' release of TAPAS does (below), and as
-            its checkpoints were trained. An empty cell is "nan", other cells are normalised, and
-            column names are made distinct. Quotation marks in the questions' file swallow some
-            questions (21 of 2,831 in dev), and escapes stay. Ids are "nt-2-0_0" and
-            "table_csv/204-772.csv".
+    With `original` it reads as the authors' release of TAPAS does (below), and as its checkpoints
+    were trained. An empty cell is "nan", other cells are normalised, and column names are made
+    distinct. Quotation marks in the questions' file swallow some questions (21 of 2,831 in dev),
+    and escapes stay. Ids are "nt-2-0_0" and "table_csv/204-772.csv".
 
     Raises:
         FileNotFoundError: if the split or a table is missing.
@@ -80,13 +76,11 @@ def read_wtq_table(directory: str | Path, table_id: str) -> Table:
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
     """Yields the rows of one of the release's tab-separated files; values are still escaped.
 
-    Raises:
-        FileNotFoundError, ValueError: as `read_original_questions`, with the line.
+    Errors are those of `read_original_questions`, with the line.
     """
     lines = (line.removesuffix("\n") for line in stream_lines(path))
     header = next(lines, "").split("\t")
-    if missing := [name for name in columns if name not in header]:
-        raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
+    _check_columns(columns, header, path)
     for number, line in enumerate(lines, start=2):
         if not line:
             continue
@@ -134,19 +128,20 @@ def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterato
     """Yields the rows of a tab-separated file of questions, by column, with quoting.
 
     A value that begins with a quotation mark ends at the next one, even some lines later, and
-    includes everything between. Balanced quotation marks disappear.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file lacks one of `columns`, or a row has fewer values.
+    includes everything between. Balanced quotation marks disappear. FileNotFoundError if there is
+    no such file, ValueError if it lacks one of the columns or a row has fewer values.
     """
     header, *rows = read_original_rows(path, "\t") or [[]]
-    if missing := [name for name in columns if name not in header]:
-        raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
+    _check_columns(columns, header, path)
     for number, row in enumerate(filter(None, rows), start=1):
         if len(row) < len(header):
             check_width(row, header, f"(file '{path}', question {number})")
         yield dict(zip(header, row, strict=False))
+
+
+def _check_columns(columns: Sequence[str], header: Sequence[str], path: str | Path) -> None:
+    if missing := [name for name in columns if name not in header]:
+        raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
 
 
 def read_original_table(path: str | Path) -> tuple[list[str], list[list[str]]]:
@@ -168,8 +163,8 @@ def read_original_table(path: str | Path) -> tuple[list[str], list[list[str]]]:
 
 
 def _cell(text: str) -> str:
-    missing = not text or text in _WORDS_FOR_MISSING
-    return _MISSING if missing else normalize_denotation(text, original=True)
+    is_missing = not text or text in _WORDS_FOR_MISSING
+    return "nan" if is_missing else normalize_denotation(text, original=True)
 
 
 def _distinct_names(header: Sequence[str]) -> list[str]:

@@ -19,7 +19,6 @@ from mate_tf.records.records import (
     WIDER_THAN_INT32,
     Path,
     Schema,
-    as_paths,
     detect_compression,
     readable_records,
     schemas,
@@ -35,12 +34,9 @@ def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
     """One pass over the examples of record files, compressed or not, in order.
 
     With `skip_corrupt` damaged records are skipped, with a logged warning that counts them.
-    Otherwise they are an error. Skipping is slower.
-
-    Returns:
-        A dataset of features by name, int32, float32 or string: [S] for the tokens and [1] for
-        the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown features,
-        such as the original's aggregation candidates, are left out.
+    Otherwise they are an error. Skipping is slower. Features are by name, int32, float32 or string:
+    [S] for the tokens and [1] for the example (question_id_ints [64], masked_lm_* as many as
+    predictions). Unknown features, such as the original's aggregation candidates, are left out.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -56,21 +52,14 @@ def batch_by_length(
     boundaries: Sequence[int] | None = None,
     remainder: Literal["keep", "repeat"] = "keep",
 ) -> tf.data.Dataset:
-    """Batches examples of similar length together and trims the padding that they share.
+    """Batches examples of read_records of similar length and trims the padding that they share.
 
-    Args:
-        dataset: examples of read_records.
-        batch_size: examples in a batch.
-        boundaries: the lengths that batches are trimmed to. An example goes to the smallest one
-            that holds its tokens. The length of the records is always one of them, and larger ones
-            are ignored. Default: the powers of two from 64.
-        remainder: what to do at the end with examples that do not fill a batch: "keep" gives
-            smaller batches, "repeat" repeats them until the batch is full.
-
-    Returns:
-        A dataset of batches, [B, boundary] for the tokens. With "repeat" every batch has exactly
-        `batch_size` examples, so that there are as many shapes as boundaries, as XLA and a TPU
-        need. With a single boundary (`boundaries=()`) the element_spec is then static.
+    Batches are trimmed to the boundaries, [B, boundary] for the tokens; an example goes to the
+    smallest one that holds its tokens. The length of the records is always one of them, and larger
+    ones are ignored. By default they are the powers of two from 64. Of the remainder, examples at
+    the end that do not fill a batch, "keep" makes smaller batches, and "repeat" repeats them until
+    the batch is full. Then there are as many shapes as boundaries, as XLA and a TPU need, and with
+    a single boundary (`boundaries=()`) the element_spec is static.
 
     Raises:
         ValueError: if a boundary or the batch size is not positive.
@@ -115,27 +104,26 @@ def training_batches(
     whether those were made or skipped, and training resumes exactly. At the end of an epoch
     repeated examples fill the last batch of each length.
 
-    Args:
-        files, skip_corrupt: see read_records.
-        batch_size, boundaries: see batch_by_length.
-        seed: of the order; a buffer of 20,000 records is shuffled.
-        skip: how many batches to leave out at the beginning. Whole epochs cost nothing.
-        perturbed_copies: how many copies of each table with rows and columns in random orders to
-            use beside the table itself. An epoch has one of them for each table, in turn; the turns
-            begin at a different copy for each table (TableFormer paper, sections 4.3 and 5.5). A
-            copy depends only on the seed and the table, which the records name.
+    Files and errors are those of read_records, boundaries those of batch_by_length. A buffer of
+    20,000 records is shuffled. The first `skip` batches are left out; whole epochs cost nothing.
 
-    Raises:
-        ValueError: as read_records.
+    With `perturbed_copies`, so many copies of each table, with rows and columns in random orders,
+    are used beside the table itself. An epoch has one of them for each table, in turn; the turns
+    begin at a different copy for each table (TableFormer paper, sections 4.3 and 5.5). A copy
+    depends only on the seed and the table, which the records name.
     """
     epoch = 0
     if skip:
-        num_batches = _count_batches(files, batch_size, boundaries, skip_corrupt)
-        epoch, skip = divmod(skip, num_batches)
+        examples = read_records(files, skip_corrupt)
+        limits = _limits(examples, boundaries)
+        buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
+        sizes = Counter(buckets).values()
+        epoch, skip = divmod(skip, sum(math.ceil(size / batch_size) for size in sizes))
 
     records, schema = _serialized(files, skip_corrupt)
 
     def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
+        order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
         # This sets the seed of this function's graph only. The order must depend on our seed alone,
         # and TensorFlow cannot combine a seed that is a tensor with a global seed of 0.
         tf.random.set_seed(1)
@@ -144,7 +132,8 @@ def training_batches(
             turn = (epoch + features["table_id_hash"][0]) % (perturbed_copies + 1)
             return perturbed_copy(features, seed, turn)
 
-        examples = _parsed(_shuffled(records, seed, epoch), schema)
+        shuffled = records.shuffle(_SHUFFLED_TOGETHER, order, reshuffle_each_iteration=False)
+        examples = _parsed(shuffled, schema)
         if perturbed_copies:
             examples = examples.map(of_its_turn, num_parallel_calls=tf.data.AUTOTUNE)
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
@@ -160,16 +149,13 @@ def bucket_length(num_tokens: int, max_seq_length: int) -> int:
 def reorder_features(
     features: Mapping[str, tf.Tensor], rows: tf.Tensor, columns: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """The features of an example after its table is reordered.
+    """The features of an example, by name, [S] for the tokens, after its table is reordered.
 
     If the whole table is in the sequence, these are the features of the reordered table, with two
     exceptions that depend on the order itself and here go with their tokens: the first occurrence
     of an answer's text (FeatureConfig.label_answer_spans), and the order of equally frequent values
-    in a histogram row. A histogram row stays last.
-
-    Args:
-        features: of one example, by name; [S] for the tokens.
-        rows, columns: for each row and column id, from 1, the former one: int32 [R] and [C].
+    in a histogram row. A histogram row stays last. `rows` and `columns` are for each row and column
+    id, from 1, the former one: int32 [R] and [C].
     """
     # The question and the header have id 0, a histogram row R + 1.
     rows = tf.concat([[0], rows, [tf.size(rows) + 1]], axis=0)  # [R+2]
@@ -217,7 +203,7 @@ def perturbed_copy(
 
 def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
     """The records of the files, in their order, and the features of each."""
-    schema, with_examples = schemas(as_paths(files), skip_corrupt)
+    schema, with_examples = schemas(files, skip_corrupt)
     if skip_corrupt:
         return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
             lambda file: tf.data.Dataset.from_generator(
@@ -231,11 +217,6 @@ def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Sche
     return records, schema
 
 
-def _shuffled(records: tf.data.Dataset, seed: int, epoch: tf.Tensor) -> tf.data.Dataset:
-    order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
-    return records.shuffle(_SHUFFLED_TOGETHER, seed=order, reshuffle_each_iteration=False)
-
-
 def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
     def parse(record: tf.Tensor) -> dict[str, tf.Tensor]:
         parsed = tf.io.parse_single_example(record, schema)
@@ -247,15 +228,6 @@ def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
         return parsed
 
     return records.map(parse, num_parallel_calls=tf.data.AUTOTUNE)
-
-
-def _count_batches(
-    files: Files, batch_size: int, boundaries: Sequence[int] | None, skip_corrupt: bool
-) -> int:
-    examples = read_records(files, skip_corrupt)
-    limits = _limits(examples, boundaries)
-    buckets = examples.map(lambda features: _bucket(features, limits)).as_numpy_iterator()
-    return sum(math.ceil(count / batch_size) for count in Counter(buckets).values())
 
 
 def _limits(dataset: tf.data.Dataset, boundaries: Sequence[int] | None) -> tf.Tensor:

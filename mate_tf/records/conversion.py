@@ -1,6 +1,6 @@
 """Turns questions and tables into examples, or says why there is none.
 
-Every conversion shares this: in one process, or in many with Apache Beam (beam.py).
+Every conversion shares this: in one process, or in many with Apache Beam.
 """
 
 import dataclasses
@@ -46,8 +46,7 @@ class Outcome(NamedTuple):
     """The result of converting a question and its table.
 
     Attributes:
-        table: None for a sentence without a table.
-        question: with its supervision, as far as its answer was found.
+        table, question: None for a sentence without one; with the supervision that was found.
         features: by name, as records hold them; None if the question was left out.
         reason: why it was left out (see ConversionError, SupervisionError); "" if it was not.
         message: the same in a sentence, with the names of table and question and the limit.
@@ -69,21 +68,15 @@ def convert_all(
 ) -> Iterator[Outcome]:
     """Finds the answers in the tables and makes the features, question by question.
 
-    It reads a few hundred pairs ahead, so that the builder can tokenize them together.
-
-    Args:
-        task: the data set, whose reader yields the pairs.
-        builder: with original_conversion, answers are found as the authors' release finds them.
-        pairs: what is read.
-        is_training: whether to leave out a question whose answer is not in the table, is in too
-            many cells, or is cut off. Otherwise the question is kept and the outcome notes it.
+    It reads a few hundred pairs ahead, so that the builder can tokenize them together. If the
+    builder has original_conversion, answers are found as the authors' release finds them. Training
+    leaves out a question whose answer is not in the table, is in too many cells, or is cut off;
+    otherwise the question is kept and the outcome notes it.
     """
     pairs = iter(pairs)
     original = builder.config.original_conversion
     while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
-        found = [
-            _supervised(task, item, question, is_training, original) for item, question in chunk
-        ]
+        found = [_supervised(task, *pair, is_training, original) for pair in chunk]
         if builder.config.label_answer_spans:  # an answer may be a part of a cell's text
             found = [(table, question, None) for table, question, _ in found]
         examples = builder.build_all(
@@ -91,18 +84,16 @@ def convert_all(
             require_answers=is_training,
         )
         for (item, before), (table, question, error) in zip(chunk, found, strict=True):
-            if error and is_training:
-                yield _left_out(table, question, error)
-                continue
-            example = next(examples)
+            example = error if error and is_training else next(examples)
             if isinstance(example, ConversionError):
-                yield _left_out(table, question, example)
+                logging.debug("left out: %s", example)
+                yield Outcome(table, question, reason=example.reason, message=str(example))
                 continue
             notes = [f"no labels ({error.reason})"] if error else []
             if not original and found_by_value(item, before, question):
                 notes.append("answers found by value")
             notes += _operator(item, before, question)
-            notes += [*_notes(example.report), *_lacking(item)]
+            notes += _lacking(example.report, item)
             num_tokens = example.report.num_tokens
             yield Outcome(
                 table, question, example.features, notes=tuple(notes), num_tokens=num_tokens
@@ -119,9 +110,7 @@ def _supervised(
             question = task.supervise(item, question, strict=is_training, original=original)
         except SupervisionError as reason:
             error = reason
-    table = item
-    if task.expand is not None:
-        table = task.expand(item, question, original=original)
+    table = task.expand(item, question, original=original) if task.expand else item
     return table, question, error
 
 
@@ -129,34 +118,20 @@ def _operator(table: Any, before: Question, after: Question) -> list[str]:
     """Names the operator of a question, and what it was derived from."""
     if not after.aggregation or not isinstance(table, Table):
         return []
-    how = "given" if before.aggregation else None
-    if how is None and (found := derived(table, before)) is not None:
-        how = found.how
+    found = None if before.aggregation else derived(table, before)
+    how = "given" if before.aggregation else found and found.how
     return [f"operator {after.aggregation} ({how})"] if how else []
 
 
-def _left_out(table: Table | None, question: Question, error: ConversionError) -> Outcome:
-    logging.debug("left out: %s", error)
-    return Outcome(table, question, reason=error.reason, message=str(error))
-
-
-def _notes(report: ConversionReport) -> list[str]:
-    """Names what an example lacks."""
+def _lacking(report: ConversionReport, item: Any) -> list[str]:
+    """Names what an example and its table's passages lack."""
     cut = (report.columns_dropped, report.rows_dropped, report.tokens_trimmed)
-    lacks = dict(zip(_CUT, cut, strict=True)) | {"answers cut off": report.answers_dropped}
-    return [note for note, count in lacks.items() if count]
-
-
-def _lacking(item: Any) -> list[str]:
-    """Names what a table's passages lack."""
-    if not isinstance(item, LinkedTable):
-        return []
-    lacks = {
-        "links without a passage": bool(item.dead_links),
-        "passages without text": any(
-            not passage.text.strip() for passage in item.distinct_passages()
-        ),
-    }
+    lacks = dict(zip(_CUT, map(bool, cut), strict=True))
+    lacks["answers cut off"] = bool(report.answers_dropped)
+    if isinstance(item, LinkedTable):
+        lacks["links without a passage"] = bool(item.dead_links)
+        texts = (passage.text.strip() for passage in item.distinct_passages())
+        lacks["passages without text"] = not all(texts)
     return [note for note, is_so in lacks.items() if is_so]
 
 
@@ -220,18 +195,17 @@ class Summary:
 
     def __str__(self) -> str:
         lines = [f"{self.num_kept} of {self.counts['read']} {self.unit} kept"]
+        kept_with = []
         for name, count in self.counts.most_common():
-            if name.startswith(_LEFT_OUT):
+            if name.startswith(_KEPT_WITH):
+                kept_with.append(f"  {name}: {count}")
+            elif name.startswith(_LEFT_OUT):
                 reason = name.removeprefix(_LEFT_OUT)
                 lines.append(f"  left out: {count} {reason}")
                 lines += [f"    {message}" for message in self._messages[reason]]
-        if self.left_out_file and any(name.startswith(_LEFT_OUT) for name in self.counts):
+        if self.left_out_file and len(lines) > 1:
             lines.append(f"  all that were left out, with remedies: {self.left_out_file}")
-        lines += [
-            f"  {name}: {count}"
-            for name, count in self.counts.most_common()
-            if name.startswith(_KEPT_WITH)
-        ]
+        lines += kept_with
         if self.num_kept:
             full, by_length = (
                 1 - self.counts["tokens"] / self.counts[name]

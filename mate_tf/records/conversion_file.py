@@ -13,13 +13,12 @@ import tensorflow as tf
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
-from mate_tf.records.records import complete_file
+from mate_tf.records.records import Path, complete_file
 
 if TYPE_CHECKING:
     from mate_tf.datasets.tasks import Division
 
 CONVERSION_FILE = "conversion.json"
-_CHUNK = 1 << 20  # bytes
 
 
 @dataclasses.dataclass(frozen=True)
@@ -27,9 +26,8 @@ class Conversion:
     """How a folder's records were made.
 
     Attributes:
-        task: the name of the data set's reader; None if unknown.
+        task, tagger: the name of the data set's reader, and what tagged parts of speech, if known.
         features: the limits, and what a sequence contains.
-        tagger: what tagged parts of speech; None for nothing, or if unknown.
         vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
         division: how a split was divided by its tables, as text; None if none was.
         pretraining: for pre-training records, what was drawn of each table; None for others.
@@ -46,7 +44,7 @@ class Conversion:
 def conversion_of(
     task: str | None,
     config: FeatureConfig,
-    vocab_file: str | os.PathLike[str],
+    vocab_file: Path,
     tagger: str | None,
     division: "Division | None" = None,
 ) -> Conversion:
@@ -55,24 +53,22 @@ def conversion_of(
     return Conversion(task, config, tagger, file_sha256(vocab_file), divided)
 
 
-def write_conversion(directory: str | os.PathLike[str], conversion: Conversion) -> None:
+def write_conversion(directory: Path, conversion: Conversion) -> None:
     """Writes the folder's conversion.json."""
     path = os.path.join(directory, CONVERSION_FILE)
     with complete_file(path) as unfinished, tf.io.gfile.GFile(unfinished, "w") as file:
         file.write(json.dumps(dataclasses.asdict(conversion), indent=2) + "\n")
 
 
-def has_conversion(directory: str | os.PathLike[str]) -> bool:
+def has_conversion(directory: Path) -> bool:
     """Whether the folder has a conversion.json; early versions wrote none."""
     return tf.io.gfile.exists(os.path.join(directory, CONVERSION_FILE))
 
 
-def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
+def read_conversion(directory: Path) -> Conversion:
     """Reads the folder's conversion.json. Options that it does not name have their defaults.
 
-    Raises:
-        FileNotFoundError: if the folder has none.
-        ValueError: if its content is not what `write_conversion` writes.
+    FileNotFoundError if the folder has none; ValueError if its content is another's.
     """
     path = os.path.join(directory, CONVERSION_FILE)
     if not has_conversion(directory):
@@ -90,11 +86,10 @@ def read_conversion(directory: str | os.PathLike[str]) -> Conversion:
             ) from None
 
 
-def task_of(directory: str | os.PathLike[str]) -> str:
+def task_of(directory: Path) -> str:
     """The task of the questions in a folder; JSONL, your own, if there is no conversion.json.
 
-    Raises:
-        ValueError: if conversion.json names no task, or is not what `write_conversion` writes.
+    ValueError if conversion.json names no task, and as `read_conversion`.
     """
     if not has_conversion(directory):
         return "JSONL"
@@ -105,13 +100,10 @@ def task_of(directory: str | os.PathLike[str]) -> str:
     return task
 
 
-def check_vocabulary(directory: str | os.PathLike[str]) -> None:
-    """Checks that the folder's vocabulary is the one that its records were made with.
+def check_vocabulary(directory: Path) -> None:
+    """ValueError unless the folder's vocabulary is the one that its records were made with.
 
-    A folder without conversion.json is accepted.
-
-    Raises:
-        ValueError: if it is another one, or conversion.json is not what `write_conversion` writes.
+    A folder without conversion.json is accepted; errors also as `read_conversion`.
     """
     if not has_conversion(directory):
         return
@@ -125,10 +117,10 @@ def check_vocabulary(directory: str | os.PathLike[str]) -> None:
         )
 
 
-def file_sha256(path: str | os.PathLike[str]) -> str:
+def file_sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
     digest = hashlib.sha256()
     with tf.io.gfile.GFile(path, "rb") as file:
-        while chunk := file.read(_CHUNK):
+        while chunk := file.read(1 << 20):
             digest.update(chunk)
     return digest.hexdigest()

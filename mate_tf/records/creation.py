@@ -4,6 +4,10 @@ A folder of records has {split}.tfrecord, the examples, and for questions about 
 {split}.jsonl, all questions with their tables; {split}.left_out.jsonl, which names the questions
 that are no examples, if there are any; a copy of the vocabulary; and conversion.json, which says
 how the records were made.
+
+Apache Beam, of the extra "beam", makes them on any of its runners. The shards are byte for byte
+those that one process writes, whatever the runner and the number of workers: an example's place
+follows from its id.
 """
 
 import dataclasses
@@ -13,34 +17,38 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from mate_tf.datasets.described_tables import corpus_splits, read_corpus
+from mate_tf.datasets.described_tables import DescribedTable, corpus_splits, read_corpus
 from mate_tf.datasets.interactions import interactions_of
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS, Division, folders, read_split, splits_there
+from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
-from mate_tf.records import beam, pretraining
-from mate_tf.records.conversion import Summary, convert_all
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.private_apis import import_extra
+from mate_tf.records import pretraining
+from mate_tf.records.conversion import Summary, convert_all, outcome_counts
 from mate_tf.records.conversion_file import conversion_of
-from mate_tf.records.records import record_writer
+from mate_tf.records.records import Path, record_writer
 from mate_tf.records.splits import (
     LEFT_OUT,
     QUESTIONS,
     RECORDS,
+    encode,
+    place,
     prepare_folder,
     remove_split,
     split_files,
     split_writer,
+    write_shard,
 )
 from mate_tf.tables.linked_table import plain_table
+from mate_tf.tables.part_of_speech import load_tagger
+from mate_tf.tables.table import Question
 
 # From items, a name for them and what one is called to the same items, such as a progress bar.
 Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
 _QUESTIONS_DIVIDED = Division("train", (("train", 90), ("dev", 10)))
 _TABLES_DIVIDED = Division("train", (("train", 95), ("dev", 5)))
-
-
-def _without_progress(items: Iterable[Any], _: str, __: str) -> Iterable[Any]:
-    return items
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -49,14 +57,15 @@ class Creation:
 
     Attributes:
         task: a name in TASKS; for pre-training one of described_tables.LAYOUTS.
-        input_dir: the folder with the data set; of JSON Lines also several between commas.
-        output_dir: the folder to write.
+        input_dir, output_dir: the data set's folder, of JSON Lines also several between commas; and
+            the folder to write.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: which splits; None for all that are there.
         division: how a split is divided by its tables. Without one, and without a dev split, some
             tables of one's own training split become one.
         num_shards, seed: files to spread each split over, None for one; and of their order.
-        beam_options: of Apache Beam, which then makes the records; None for this process.
+        beam_options: of Apache Beam, which then makes the records, such as "--runner=FlinkRunner"
+            or "--direct_num_workers=4"; None for this process.
         write_interactions: whether to write the questions as interactions of TAPAS's release too.
         progress: wraps what takes long.
     """
@@ -71,7 +80,7 @@ class Creation:
     seed: int = 0
     beam_options: Sequence[str] | None = None
     write_interactions: bool = False
-    progress: Progress = _without_progress
+    progress: Progress = lambda items, name, unit: items
 
     def __post_init__(self) -> None:
         inputs = map(os.path.realpath, folders(self.input_dir))
@@ -86,23 +95,16 @@ def create_records(
 
     A split whose name begins with "train" keeps the questions whose answers are found in the table.
     Other splits keep every question that fits, with labels if the answer is found. `tagger` is what
-    tags parts of speech (`load_tagger`).
-
-    Raises:
-        FileNotFoundError, ValueError: as the data set's reader; and if the folder holds other
-            records or a split has no examples.
+    tags parts of speech (`load_tagger`). Errors are those of the data set's reader, and ValueError
+    if the folder holds other records or a split has no examples.
     """
-    task = TASKS[creation.task]
-    new_builder = functools.partial(beam.make_builder, creation.vocab_file, features, tagger)
+    task, original = TASKS[creation.task], features.original_conversion
+    new_builder = functools.partial(_make_builder, creation.vocab_file, features, tagger)
     builder = new_builder()
+    read = functools.partial(read_split, creation.task, creation.input_dir, original=original)
     names, absent = list(creation.splits or ()), list[str]()
-    read = functools.partial(
-        read_split, creation.task, creation.input_dir, original=features.original_conversion
-    )
     if not names:
-        names, absent = splits_there(
-            creation.task, creation.input_dir, features.original_conversion
-        )
+        names, absent = splits_there(creation.task, creation.input_dir, original)
     division = creation.division
     if division is not None and not task.has_tables:
         raise ValueError(f"expected questions about tables to divide, got {creation.task}")
@@ -131,21 +133,11 @@ def create_records(
         left_out = name + "-*" * is_sharded + LEFT_OUT
         of_split = functools.partial(read, split=name, division=division)
         if creation.beam_options is not None:
-            counts = beam.convert_split(
-                task,
-                of_split,
-                new_builder,
-                creation.output_dir,
-                name,
-                creation.num_shards or 1,
-                creation.seed,
-                creation.beam_options,
-            )
+            counts = _convert_with_beam(creation, name, of_split, new_builder)
             return Summary(f"{unit}s", counts, left_out)
         summary = Summary(f"{unit}s", left_out_file=left_out)
-        writer = split_writer(
-            creation.output_dir, name, creation.num_shards, creation.seed, task.has_tables
-        )
+        files = (creation.output_dir, name, creation.num_shards)
+        writer = split_writer(*files, creation.seed, task.has_tables)
         outcomes = convert_all(task, builder, of_split(), is_training=name.startswith("train"))
         with writer as write:
             for outcome in creation.progress(outcomes, name, unit):
@@ -180,9 +172,8 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     features = FeatureConfig(max_seq_length=config.lengths[-1])
     conversion = conversion_of(creation.task, features, creation.vocab_file, None, division)
     conversion = dataclasses.replace(conversion, pretraining=config)
-    of_lengths = [
-        pretraining.split_of_length(name, length) for name in names for length in config.lengths
-    ]
+    of_length = pretraining.split_of_length
+    of_lengths = [of_length(name, length) for name in names for length in config.lengths]
     prepare_folder(creation.output_dir, conversion, of_lengths, creation.vocab_file)
     # Parts of the training split have no table in common.
     parts = division.names if division is not None and division.split == "train" else ()
@@ -197,20 +188,10 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
         without = trained if name in held_out else frozenset()
         read = functools.partial(corpus, name, division, without)
         if creation.beam_options is not None:
-            counts = beam.draw_split(
-                read,
-                creation.vocab_file,
-                config,
-                creation.output_dir,
-                name,
-                creation.num_shards or 1,
-                creation.beam_options,
-            )
-            return Summary("examples", counts)
+            return Summary("examples", _draw_with_beam(creation, name, read, config))
         counts = Counter[str]()
-        drawn = pretraining.write_split(
-            read(), builders, config, creation.output_dir, name, creation.num_shards
-        )
+        files = (creation.output_dir, name, creation.num_shards)
+        drawn = pretraining.write_split(read(), builders, config, *files)
         for of_example in creation.progress(drawn, name, "example"):
             counts.update(of_example)
         return Summary("examples", counts)
@@ -220,7 +201,7 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     yield from (f"not there, {reason}" for reason in absent)
 
 
-def write_interactions(directory: str | os.PathLike[str], split: str) -> None:
+def write_interactions(directory: Path, split: str) -> None:
     """Writes a split's questions to interactions/{split}.tfrecord too, as TAPAS's release does.
 
     There are as many shards as of {split}.jsonl; errors as `split_files` and `read_json_lines`.
@@ -259,3 +240,127 @@ def _create_all(
             f"expected examples in each split, got none in {', '.join(empty)}; the summary above "
             "says why"
         )
+
+
+def _make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) -> FeatureBuilder:
+    """The builder that a worker makes for itself from what can be sent to it."""
+    return FeatureBuilder(Wordpiece(vocab_file), config, load_tagger(tagger) if tagger else None)
+
+
+def _convert_with_beam(
+    creation: Creation,
+    split: str,
+    read: Callable[[], Iterable[tuple[Any, Question]]],
+    new_builder: Callable[[], FeatureBuilder],
+) -> Counter[str]:
+    """Converts a split and writes its shards, in a pipeline that runs to its end.
+
+    One worker calls `read`, which gives the questions, and the others convert; each calls
+    `new_builder` once. All workers can write to the folder, and each sorts a shard in memory. It
+    returns the sums of `outcome_counts`, which are also counters of the pipeline.
+    """
+    beam = import_extra("apache_beam", "beam", "to convert with Beam")
+    is_training, task = split.startswith("train"), TASKS[creation.task]
+    directory, num_shards, seed = creation.output_dir, creation.num_shards or 1, creation.seed
+
+    def convert(builder: FeatureBuilder, batch: Any) -> Iterator[Any]:
+        for outcome in convert_all(task, builder, batch, is_training):
+            _count(outcome_counts(outcome))
+            shard, order = place(outcome.question.question_id, seed, num_shards)
+            yield shard, (order, encode(outcome))
+
+    def write(element: Any) -> None:
+        shard, parts = element
+        placed = sorted((part for part in parts if part is not None), key=lambda part: part[0])
+        write_shard(directory, split, placed, shard, num_shards, task.has_tables)
+
+    def converted(questions: Any) -> Any:
+        batches = questions | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
+        return batches | "Convert" >> _step(new_builder, convert)
+
+    remove_old = functools.partial(remove_split, directory, split)
+    return _run(creation, read, converted, beam.Map(write), remove_old)
+
+
+def _draw_with_beam(
+    creation: Creation,
+    split: str,
+    read: Callable[[], Iterable[DescribedTable]],
+    config: PretrainingConfig,
+) -> Counter[str]:
+    """Draws the pre-training examples of a split and writes its shards in the same way.
+
+    All workers can read the vocabulary. A worker holds the tables of one shard in memory. It
+    returns the counts of `pretraining.write_split`.
+    """
+    beam = import_extra("apache_beam", "beam", "to convert with Beam")
+    directory, num_shards = creation.output_dir, creation.num_shards or 1
+
+    def write(builders: Any, element: Any) -> Iterator[Any]:
+        shard, found = element
+        members = [member for member in found if member is not None]
+        members.sort(key=lambda member: member.order)
+        where = (directory, split, shard, num_shards)
+        for counts in pretraining.draw_shard(builders, config, members, *where):
+            _count(counts)
+        yield shard
+
+    def placed(tables: Any) -> Any:
+        members = pretraining.placed_members
+        return tables | beam.FlatMap(lambda table: members(table, config, num_shards))
+
+    remove_old = functools.partial(pretraining.remove_lengths, config, directory, split)
+    new_builders = functools.partial(pretraining.make_builders, config, creation.vocab_file)
+    return _run(creation, read, placed, _step(new_builders, write), remove_old)
+
+
+def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
+    """A step that processes each element with what a worker makes for itself, once."""
+    import apache_beam as beam
+
+    class Step(beam.DoFn):
+        def setup(self) -> None:
+            self._made = new()
+
+        def process(self, element: Any, *_: Any, **__: Any) -> Iterator[Any]:
+            return process(self._made, element)
+
+    return beam.ParDo(Step())
+
+
+def _count(counts: Counter[str]) -> None:
+    from apache_beam.metrics import Metrics
+
+    for name, count in counts.items():
+        Metrics.counter("mate_tf", name).inc(count)
+
+
+def _run(
+    creation: Creation,
+    read: Callable[[], Iterable[Any]],
+    placed: Callable[[Any], Any],
+    write: Any,
+    remove_old: Callable[[], None],
+) -> Counter[str]:
+    """Reads, places in shards, and writes each shard; returns the sums of the counters."""
+    import apache_beam as beam
+    from apache_beam.metrics import MetricsFilter
+    from apache_beam.options.pipeline_options import PipelineOptions
+
+    pipeline = beam.Pipeline(options=PipelineOptions(list(creation.beam_options or ())))
+    inputs = (
+        pipeline
+        | "Start" >> beam.Create([None])
+        | "Read" >> beam.FlatMap(lambda _: read())
+        | "Spread" >> beam.Reshuffle()
+    )
+    # A shard without examples is written too.
+    empty = [(shard, None) for shard in range(creation.num_shards or 1)]
+    shards = pipeline | "Shards" >> beam.Create(empty)
+    _ = (placed(inputs), shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> write
+    # Old files go before new ones appear, so that they are never together.
+    remove_old()
+    result = pipeline.run()
+    result.wait_until_finish()
+    found = result.metrics().query(MetricsFilter().with_namespace("mate_tf"))["counters"]
+    return Counter({counter.key.metric.name: counter.result for counter in found})

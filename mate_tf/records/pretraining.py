@@ -20,20 +20,14 @@ from mate_tf.features.config import ConversionError, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.records import OF_TOKENS, record_writer, serialize_example
-from mate_tf.records.splits import Encoded, Spool, place, remove_split, split_file
+from mate_tf.records.splits import RECORDS, Encoded, Spool, place, remove_split, split_file
 from mate_tf.tables.table import Table
 
 _LABELS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
 class Member(NamedTuple):
-    """An example of a shard, before it is drawn.
-
-    Attributes:
-        order: the key that sorts the shard's examples.
-        copy: the number of this example among its table's.
-        described: the table.
-    """
+    """An example before it is drawn: its order in the shard, and its number among its table's."""
 
     order: int
     copy: int
@@ -94,9 +88,7 @@ def draw_shard(
     """Draws a shard's examples and writes them, one file for each length (`split_file`).
 
     It yields the counts of each example, for conversion.Summary. The files appear at the end.
-
-    Raises:
-        ValueError: if two tables have the same name.
+    ValueError if two tables have the same name.
     """
 
     def distinct() -> Iterator[Member]:
@@ -114,7 +106,7 @@ def draw_shard(
         writers = {}
         for length in config.lengths:
             name = split_of_length(split, length)
-            file = split_file(directory, name, shard=shard, num_shards=num_shards)
+            file = split_file(directory, name, RECORDS, shard, num_shards)
             writers[length] = stack.enter_context(record_writer(file))
         for example in draw_examples(builders, config, distinct()):
             if not isinstance(example, ConversionError):
@@ -189,15 +181,10 @@ def _shortened(
 ) -> Mapping[str, np.ndarray]:
     num_tokens = int(features["input_mask"].sum())
     num_predictions = int(features["masked_lm_weights"].sum())
-    for length in config.lengths:
-        room = config.of_length(length).max_predictions
-        if length >= num_tokens and room >= num_predictions:
-            sizes = dict.fromkeys(OF_TOKENS, length) | dict.fromkeys(_LABELS, room)
-            return {
-                name: values[: sizes[name]] if name in sizes else values
-                for name, values in features.items()
-            }
-    raise AssertionError("the length that it was drawn for holds an example")
+    rooms = ((length, config.of_length(length).max_predictions) for length in config.lengths)
+    length, room = next(of for of in rooms if of[0] >= num_tokens and of[1] >= num_predictions)
+    sizes = dict.fromkeys(OF_TOKENS, length) | dict.fromkeys(_LABELS, room)
+    return {name: values[: sizes.get(name)] for name, values in features.items()}
 
 
 def _counts(example: Mapping[str, np.ndarray] | ConversionError) -> Counter[str]:

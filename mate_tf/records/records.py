@@ -4,6 +4,7 @@ Integers are int32 in memory and int64 in the files, as in the original.
 """
 
 import contextlib
+import itertools
 import os
 import tempfile
 import uuid
@@ -129,15 +130,10 @@ def check_records(
     """Reads every example, at most so many, so that an error names the file and the record.
 
     `check_example` gets an example and its place, and raises ValueError if a task cannot use it.
-
-    Returns:
-        The number of examples.
-
-    Raises:
-        FileNotFoundError, ValueError: as batches.read_records; and if a label is outside of the
-            table's body.
+    Returns the number of examples. Errors are those of batches.read_records, and ValueError if a
+    label is outside of the table's body.
     """
-    files = as_paths(files)
+    files = _as_paths(files)
     expected, _ = schemas(files, skip_corrupt)
     count = 0
     for file in files:
@@ -155,13 +151,16 @@ def check_records(
 
 def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> Schema:
     """The known features of the examples, with their lengths; errors as batches.read_records."""
-    return schemas(as_paths(files), skip_corrupt)[0]
+    return schemas(files, skip_corrupt)[0]
 
 
-def schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]]:
+def schemas(files: Path | Sequence[Path], skip_corrupt: bool) -> tuple[Schema, list[str]]:
     """The features of every example, and the files that have any; errors as `read_records`."""
-    found = {file: _file_schema(file, skip_corrupt) for file in files}
-    known = {file: schema for file, schema in found.items() if schema is not None}
+    files = _as_paths(files)
+    known = {}
+    for file in files:
+        for example in itertools.islice(_read_examples(file, skip_corrupt), 1):
+            known[file] = _example_schema(example, file)
     if not known:
         raise ValueError(f"expected examples in the record file {files[0]}, got none")
     first, expected = next(iter(known.items()))
@@ -170,7 +169,7 @@ def schemas(files: Sequence[str], skip_corrupt: bool) -> tuple[Schema, list[str]
     return expected, list(known)
 
 
-def as_paths(files: Path | Sequence[Path]) -> list[str]:
+def _as_paths(files: Path | Sequence[Path]) -> list[str]:
     """One file or several as a list; ValueError if there is none."""
     paths = [files] if isinstance(files, str | os.PathLike) else files
     if not paths:
@@ -183,13 +182,6 @@ def name_example(example: tf.train.Example, where: str) -> str:
     names = example.features.feature["question_id"].bytes_list.value
     question = f"question {names[0].decode(errors='replace')!r}, " if names else ""
     return f"({question}{where})"
-
-
-def _file_schema(file: str, skip_corrupt: bool) -> Schema | None:
-    """The known features of a file's first example, with their lengths; None without examples."""
-    for example in _read_examples(file, skip_corrupt):
-        return _example_schema(example, file)
-    return None
 
 
 def _example_schema(example: tf.train.Example, file: str) -> Schema:
@@ -251,15 +243,18 @@ def _check_labels(example: tf.train.Example, where: str) -> None:
 def _read_examples(file: str, skip_corrupt: bool) -> Iterator[tf.train.Example]:
     """The examples of a file; a ValueError for damage names the record and the byte."""
     compression = detect_compression(file)
-    records = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
-    if skip_corrupt:
-        records = readable_records(file)
+    whole = tf.data.TFRecordDataset(file, compression).as_numpy_iterator()
+    records = readable_records(file) if skip_corrupt else whole
     number = begin = 0
     try:
         for record in records:
             yield tf.train.Example.FromString(record)
             number, begin = number + 1, begin + len(record) + _FRAME_BYTES
-        if not skip_corrupt and not _is_complete(file, compression):
+        if skip_corrupt:
+            return
+        # TensorFlow takes a compressed file that is cut short for one that ends there.
+        is_long_enough = tf.io.gfile.stat(file).length >= _FRAME_BYTES
+        if not (_unpack(file, len) if compression else is_long_enough):  # len keeps nothing
             raise tf.errors.DataLossError(None, None, "the file is cut short")
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason = str(error).split("[Op:")[0].split("\n")[0].strip("{} ")
@@ -326,16 +321,6 @@ def readable_records(file: str | bytes) -> Iterator[bytes]:
             f", everything from byte {begin} on is lost" if is_lost else "",
             num_read,
         )
-
-
-def _is_complete(file: str, compression: str) -> bool:
-    """Whether a compressed file reaches its end; without compression, whether it has a record.
-
-    TensorFlow takes a compressed file that is cut short for one that ends there.
-    """
-    if not compression:
-        return tf.io.gfile.stat(file).length >= _FRAME_BYTES
-    return _unpack(file, len)  # which keeps nothing
 
 
 def _unpack(file: str, write: Callable[[bytes], int]) -> bool:

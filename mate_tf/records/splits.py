@@ -29,7 +29,13 @@ from mate_tf.records.conversion_file import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import UNFINISHED, complete_file, record_writer, serialize_example
+from mate_tf.records.records import (
+    UNFINISHED,
+    Path,
+    complete_file,
+    record_writer,
+    serialize_example,
+)
 from mate_tf.tables.table import Question, Table
 
 RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"
@@ -45,9 +51,9 @@ Encoded = tuple[bytes | None, bytes | None, bytes | None]
 
 
 def split_file(
-    directory: str | os.PathLike[str],
+    directory: Path,
     split: str,
-    suffix: str = RECORDS,
+    suffix: str,
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> str:
@@ -57,7 +63,7 @@ def split_file(
     return os.path.join(directory, split + suffix)
 
 
-def split_files(directory: str | os.PathLike[str], split: str, suffix: str = RECORDS) -> list[str]:
+def split_files(directory: Path, split: str, suffix: str = RECORDS) -> list[str]:
     """The files of a split in a folder: its one file, or all its shards in order.
 
     In a folder without conversion.json records may have the release's names: train.tfrecord or
@@ -108,19 +114,14 @@ def _in_order(folder: str, there: set[str], split: str) -> list[str]:
 
 
 def prepare_folder(
-    directory: str | os.PathLike[str],
-    conversion: Conversion,
-    splits: Sequence[str],
-    vocab_file: str | os.PathLike[str],
+    directory: Path, conversion: Conversion, splits: Sequence[str], vocab_file: Path
 ) -> None:
     """Makes the folder for a conversion, and writes its conversion.json and its vocabulary.
 
     Splits that were made in another way and will be made again, as `splits` says, are removed
     first, so that conversion.json is true whenever the conversion stops. So are unfinished files.
-
-    Raises:
-        ValueError: if the folder has splits but no conversion.json, or splits that were made in
-            another way and will not be made again.
+    ValueError if the folder has splits but no conversion.json, or splits that were made in another
+    way and will not be made again.
     """
     tf.io.gfile.makedirs(directory)
     file_of_split = re.compile(f"(.+?)({_SHARD})?({'|'.join(map(re.escape, _SUFFIXES))})")
@@ -151,18 +152,15 @@ def prepare_folder(
             tf.io.gfile.copy(os.fspath(vocab_file), unfinished)
 
 
-def has_questions(directory: str | os.PathLike[str], split: str) -> bool:
+def has_questions(directory: Path, split: str) -> bool:
     """Whether a folder has questions with tables of a split; those of sentences have none."""
     return bool(_files(directory, _own(split, QUESTIONS)))
 
 
-def read_questions(
-    directory: str | os.PathLike[str], split: str
-) -> Iterator[tuple[Table, Question]]:
+def read_questions(directory: Path, split: str) -> Iterator[tuple[Table, Question]]:
     """Yields the questions of a split with their tables, from one file or from shards.
 
-    Raises:
-        FileNotFoundError, ValueError: as `split_files` and `read_json_lines`.
+    Errors are those of `split_files` and `read_json_lines`.
     """
     for file in split_files(directory, split, QUESTIONS):
         yield from read_json_lines(file)
@@ -197,13 +195,12 @@ def write_shard(
     """
     before = None
     with _open(directory, split, has_tables, shard, num_shards) as write:
-        for order, encoded in placed:
+        for order, (record, line, left_out) in placed:
             if order == before:
-                record, line, left_out = encoded
                 said = line or record or left_out or b""
                 raise _same_id(split, said[:80].decode(errors="replace"))
             before = order
-            write(*encoded)
+            write(record, line, left_out)
 
 
 @contextlib.contextmanager
@@ -217,17 +214,10 @@ def split_writer(
     """Yields a function that writes a split's outcomes, one by one, without keeping them in memory.
 
     The files appear at the end and replace those that the split had. Old and new files never mix,
-    even if the process is killed. One file keeps the order of the outcomes; shards have the order
-    of `place`. Until the end a temporary file (in TMPDIR) holds the content of shards uncompressed.
-
-    Args:
-        directory, split: where.
-        num_shards: None for one file.
-        seed: of the order of shards.
-        has_tables: whether to write a file of questions beside that of records.
-
-    Raises:
-        ValueError: if two questions have the same id.
+    even if the process is killed. One file (`num_shards` None) keeps the order of the outcomes;
+    shards have the order of `place`, by a seed. Until the end a temporary file (in TMPDIR) holds
+    the content of shards uncompressed. `has_tables` says whether to write a file of questions too.
+    ValueError if two questions have the same id.
     """
     if num_shards is None:
         seen: set[int] = set()  # hashes, which take less memory than ids
@@ -253,7 +243,7 @@ def split_writer(
                 write_shard(directory, split, of_shard, shard, num_shards, has_tables)
 
 
-def remove_split(directory: str | os.PathLike[str], split: str) -> None:
+def remove_split(directory: Path, split: str) -> None:
     """Removes the files of a split, the records first."""
     for suffix in _SUFFIXES:
         for file in _files(directory, _own(split, suffix)):
@@ -265,7 +255,7 @@ def _own(split: str, suffix: str) -> str:
     return f"{re.escape(split)}({_SHARD})?{re.escape(suffix)}"
 
 
-def _files(directory: str | os.PathLike[str], pattern: str) -> set[str]:
+def _files(directory: Path, pattern: str) -> set[str]:
     """The existing files of a folder whose names a pattern describes."""
     names = tf.io.gfile.listdir(directory) if tf.io.gfile.isdir(directory) else []
     return {os.path.join(directory, name) for name in names if re.fullmatch(pattern, name)}
@@ -273,14 +263,10 @@ def _files(directory: str | os.PathLike[str], pattern: str) -> set[str]:
 
 @contextlib.contextmanager
 def _open(
-    directory: str,
-    split: str,
-    has_tables: bool,
-    shard: int | None = None,
-    num_shards: int | None = None,
+    directory: str, split: str, has_tables: bool, *shards: int
 ) -> Iterator[Callable[[bytes | None, bytes | None, bytes | None], None]]:
     """Yields a function that writes to the split's files; that of those left out only if needed."""
-    names = [split_file(directory, split, s, shard, num_shards) for s in _SUFFIXES]
+    names = [split_file(directory, split, suffix, *shards) for suffix in _SUFFIXES]
     with contextlib.ExitStack() as stack:
         records = stack.enter_context(record_writer(names[0]))
         if has_tables:

@@ -10,17 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from mate_tf.dataclass_json import require
-from mate_tf.datasets.described_tables import (
-    INTERACTIONS,
-    TABLES,
-    TEXTS,
-    DescribedTable,
-    Reader,
-    read_corpus,
-    read_described_interactions,
-    read_described_tables,
-    read_table_folder,
-)
+from mate_tf.datasets import described_tables
+from mate_tf.datasets.described_tables import DescribedTable, Source
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
@@ -38,7 +29,6 @@ from mate_tf.synthesis.statements import (
 from mate_tf.synthesis.typed_table import Made, NothingMadeError
 from mate_tf.tables.table import Question, Table
 
-Source = DescribedTable | ValueError  # why a table could not be read
 Maker = Callable[[DescribedTable], Iterable[Made | NothingMadeError]]
 
 
@@ -47,8 +37,7 @@ class Files:
     """Where tables come from, and where what is made of them goes.
 
     Attributes:
-        layout: of the input, one of LAYOUTS (docs/training.md).
-        input_dir: the folder with the tables; None for MADE, which has none.
+        layout, input_dir: one of LAYOUTS (docs/training.md), and its folder; MADE has none.
         output_dir: another folder, for {part}.jsonl in the format of docs/training.md.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: those that are read; TABLES has none.
@@ -85,23 +74,14 @@ class Files:
 def write_questions(files: Files, config: QuestionsConfig) -> str:
     """Writes questions with the cells that answer them; result and errors as `write_statements`."""
     wordpiece = Wordpiece(files.vocab_file)
-    return _write(
-        files,
-        "questions",
-        [lambda source: synthetic_questions(source.table, wordpiece, config)],
-    )
+    return _write(files, "questions", [lambda of: synthetic_questions(of.table, wordpiece, config)])
 
 
 def write_statements(files: Files, config: StatementsConfig, kinds: Collection[str]) -> str:
     """Writes true and false statements; the same arguments give the same files.
 
-    Args:
-        files: where the tables are, and where the statements go.
-        config: of the synthetic statements; its seed is that of the others too.
-        kinds: "synthetic", "counterfactual" or both.
-
-    Returns:
-        What is in each part, and what was left out.
+    The kinds are "synthetic", "counterfactual" or both; the seed of the config is that of the
+    latter too. Returns what is in each part, and what was left out.
 
     Raises:
         FileNotFoundError: if a file or a folder is missing, or there is no table.
@@ -134,8 +114,8 @@ def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
     with contextlib.suppress(ValueError):  # of too few tables, as the report will say
         division = division.filled(readable)
     for part in division.names:
-        summary = CreationSummary(what)
-        made = create_part(files.progress(files.sources(), part), part, division, makers, summary)
+        summary = _Summary(what)
+        made = _made_of(files.progress(files.sources(), part), part, division, makers, summary)
         if not write_json_lines(output / f"{part}.jsonl", made):
             (output / f"{part}.jsonl").unlink()
             empty.append(part)
@@ -148,7 +128,7 @@ def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
 
 
 @dataclass
-class CreationSummary:
+class _Summary:
     """How many examples of each operation were made, and what was left out and why, as text."""
 
     what: str
@@ -171,23 +151,16 @@ class CreationSummary:
         return "\n".join(lines)
 
 
-def create_part(
+def _made_of(
     sources: Iterable[Source],
     part: str,
     division: Division,
     makers: Sequence[Maker],
-    summary: CreationSummary,
+    summary: _Summary,
 ) -> Iterator[tuple[Table, Question]]:
-    """Yields what is made of the tables of a part, true and false statements in turn.
+    """Yields what is made of a part of all tables, and adds it to the summary.
 
     A table with the header and the cells of an earlier one is left out, so parts share nothing.
-
-    Args:
-        sources: all tables.
-        part: the name of the part.
-        division: says which part a table is in, by its identifier.
-        makers: of questions or statements.
-        summary: is added to.
     """
     seen: set[int] = set()
     for source in sources:
@@ -207,19 +180,18 @@ def create_part(
             message = f"expected each table once (table '{table.table_id}')"
             summary.leave_out("table", NothingMadeError("a copy of another", message))
             continue
-        is_used = False
+        before = summary.examples.total()
         for make in makers:
             try:
                 for made in make(source):
                     if isinstance(made, NothingMadeError):
                         summary.leave_out("sentence", made)
                         continue
-                    is_used = True
                     summary.examples[made.operation] += len(made.examples)
                     yield from made.examples
             except NothingMadeError as error:
                 summary.leave_out("table", error)
-        summary.tables_used += is_used
+        summary.tables_used += summary.examples.total() > before
 
 
 def read_sources(
@@ -227,12 +199,9 @@ def read_sources(
 ) -> Iterator[Source]:
     """Yields each table of some splits, in the order of the files.
 
-    Args:
-        layout: one of LAYOUTS with a folder. "TABLES" and "TEXTS" are as in `read_corpus`; texts
-            have to be true of their tables. "WTQ" has no such texts. TabFact's are the entailed
-            statements, and those of "INTERACTIONS" these and texts without an answer.
-        directory: the folder.
-        splits: those that are read; "TABLES" has none.
+    The layout is one of LAYOUTS with a folder. "TABLES", which has no splits, and "TEXTS" are as in
+    `read_corpus`; texts have to be true of their tables. "WTQ" has no such texts. TabFact's are the
+    entailed statements, and those of "INTERACTIONS" these and texts without an answer.
 
     Raises:
         FileNotFoundError: if there is no table.
@@ -240,17 +209,17 @@ def read_sources(
             malformed table is yielded as its error.
     """
     directory = Path(directory)
-    if layout == TABLES:
-        yield from _read_each(read_table_folder(directory))
+    if layout == "TABLES":
+        yield from described_tables.read_table_folder(directory)
         return
     for split in splits:
-        if layout == TEXTS:
-            yield from _read_each(read_described_tables(directory / f"{split}.jsonl"))
+        if layout == "TEXTS":
+            yield from described_tables.read_described_tables(directory / f"{split}.jsonl")
         elif layout == "WTQ":
-            for described in read_corpus(layout, directory, split):
+            for described in described_tables.read_corpus(layout, directory, split):
                 yield described._replace(texts=())  # they are questions
-        elif layout == INTERACTIONS:
-            yield from read_described_interactions(directory, split, _is_true)
+        elif layout == "INTERACTIONS":
+            yield from described_tables.read_described_interactions(directory, split, _is_true)
         else:
             yield from _read_tabfact(directory, split)
 
@@ -260,14 +229,6 @@ def _is_true(question: Any) -> bool:
     if question.answer.HasField("class_index"):
         return question.answer.class_index == ENTAILED
     return not question.HasField("answer")
-
-
-def _read_each(readers: Iterator[Reader]) -> Iterator[Source]:
-    for read in readers:
-        try:
-            yield read()
-        except ValueError as error:
-            yield error
 
 
 def _read_tabfact(directory: Path, split: str) -> Iterator[Source]:

@@ -5,431 +5,70 @@ table. Its operation is what has to be done with the table to answer it. The ope
 WikiTableQuestions (Pasupat and Liang, 2015, table 3): cells of one column are selected, counted,
 added up or averaged, or two of them are compared; and what else people ask about tables of their
 own, such as "how much is" and "which are paid?" of a column that says yes or no.
+
+A question has words by one of the forms of its operation, in question_forms.txt. A form has places
+for columns, such as {T} for the column of the answer, and for cells, such as {v}; {who} asks for
+the answer, as "which driver" or "who". Some forms are held out, so that a model can be asked in
+words that its training did not have.
 """
 
-import dataclasses
 import random
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from functools import partial
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from mate_tf.dataclass_json import require
-from mate_tf.features.numeric import Date, ranks
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis.question_wording import Drawn, phrase
-from mate_tf.synthesis.rewriting import rewritten
+from mate_tf.synthesis.made_tables import rewritten
+from mate_tf.synthesis.question_drawing import OPERATIONS, SHARES, Drawn, draw, numbers_of
 from mate_tf.synthesis.typed_table import (
     FEWEST,
+    Kind,
     Made,
-    NotDrawnError,
     NothingMadeError,
     TypedTable,
     cell_lengths,
-    draw_often,
     draw_run,
-    need,
-    pick,
-    require_at_least,
+    require_sizes,
     table_tokens,
 )
-from mate_tf.tables.notations import MONTHS
 from mate_tf.tables.table import ABSENT, Question, Table
+from mate_tf.tables.text_files import read_json, read_text
 
 _ATTEMPTS = 3  # for each question, each time with another operation
-_ATTEMPTS_OF_OPERATION = 12
-_MOST_SELECTED = 4  # cells that answer a question without aggregation
-_LARGEST_SUM = 1e7
-_YES, _NO = ("yes", "y"), ("no", "n")
-# What "how much" asks for.
-_OF_AMOUNTS = ("price", "cost", "amount", "total", "fare", "ticket", "salary", "pay", "budget")
-
-
-def _look_up(table: TypedTable, rng: random.Random) -> Drawn:
-    """The cell beside another one, whose value no other row has."""
-    target, key = _columns(table, rng, 2)
-    if rng.random() < 0.5:
-        key = _subject(table, rng, but=target)
-    row = pick(table.unique_rows(key), rng)
-    need(table.has_values((row,), target))
-    return Drawn("look_up", target, (row,), {"T": target, "K": key}, {"v": (row, key)})
-
-
-def _look_up_by_two(table: TypedTable, rng: random.Random) -> Drawn:
-    """The cell in the one row that has two values, each of which is in other rows too."""
-    target, first, second = _columns(table, rng, 3)
-    row = rng.randrange(table.num_rows)
-    need(all(table.has_values((row,), column) for column in (target, first, second)))
-    with_first, with_second = (set(table.rows_like(row, column)) for column in (first, second))
-    need(len(with_first) > 1 and len(with_second) > 1 and with_first & with_second == {row})
-    columns = {"T": target, "K": first, "L": second}
-    cells = {"v": (row, first), "w": (row, second)}
-    return Drawn("look_up_by_two", target, (row,), columns, cells)
-
-
-def _select(table: TypedTable, rng: random.Random) -> Drawn:
-    """The cells of the rows, at least two, that have a value."""
-    target, key = _columns(table, rng, 2)
-    row = rng.randrange(table.num_rows)
-    rows = table.rows_like(row, key)
-    need(2 <= len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
-    return Drawn("select", target, rows, {"T": target, "K": key}, {"v": (row, key)})
-
-
-def _other(table: TypedTable, rng: random.Random) -> Drawn:
-    """The other of two rows that share a value."""
-    target, key = _columns(table, rng, 2)
-    row = pick(table.unique_rows(target), rng)
-    rows = table.rows_like(row, key)
-    need(len(rows) == 2 and table.are_different(rows, target))
-    cells = {"a": (row, target), "v": (row, key)}
-    return Drawn("other", target, (sum(rows) - row,), {"T": target, "K": key}, cells)
-
-
-def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Drawn:
-    """The cell of the row that has the largest or smallest number or date, or that one itself."""
-    by = pick(table.of_kind("number", "date"), rng)
-    row = _ordered_rows(table, by)[place]
-    need(len(table.rows_like(row, by)) == 1)
-    form = f"{name}_{table.columns[by].kind}"
-    if rng.random() < 0.15:
-        return Drawn(f"{form}_value", by, (row,), {"N": by})
-    target = _subject(table, rng, but=by)
-    if rng.random() < 0.3:
-        target = pick(table.of_kind(but=by), rng)
-    need(table.has_values((row,), target))
-    return Drawn(form, target, (row,), {"T": target, "N": by})
-
-
-def _position(table: TypedTable, rng: random.Random) -> Drawn:
-    """The first or the last cell of a column, in the table's order."""
-    target = _subject(table, rng)
-    name, row = rng.choice((("first", 0), ("last", table.num_rows - 1)))
-    need(table.has_values((row,), target))
-    return Drawn(f"position_{name}", target, (row,), {"T": target})
-
-
-def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
-    """The cell below or above another."""
-    target = _subject(table, rng)
-    row = pick(table.unique_rows(target), rng)
-    name, other = rng.choice((("next", row + 1), ("previous", row - 1)))
-    need(0 <= other < table.num_rows and table.are_different((row, other), target))
-    return Drawn(f"position_{name}", target, (other,), {"T": target}, {"a": (row, target)})
-
-
-def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
-    """The one of two cells whose row has the larger or smaller number or date."""
-    by = pick(table.of_kind("number", "date"), rng)
-    target = _subject(table, rng, but=by)
-    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
-    need(len(rows) >= 2)
-    pair = rng.sample(rows, 2)
-    order = _ordered_rows(table, by)
-    need(table.are_different(pair, by))
-    less, more = sorted(pair, key=order.index)
-    name, row = rng.choice((("less", less), ("more", more)))
-    form = f"comparison_{name}_{table.columns[by].kind}"
-    cells = {"a": (pair[0], target), "b": (pair[1], target)}
-    operator = {"more": "GREATER", "less": "LESS"}[name]
-    answer = table.columns[target].cells[row]
-    columns = {"T": target, "N": by}
-    return Drawn(form, by, tuple(sorted(pair)), columns, cells, operator, answer)
-
-
-def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
-    """The difference of two rows' numbers, or whether the first has more, less or as much."""
-    by = pick(table.of_kind("number", *(("date",) if operation == "is_more" else ())), rng)
-    target = _subject(table, rng, but=by)
-    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
-    need(len(rows) >= 2)
-    first, second = rng.sample(rows, 2)
-    cells, columns = {"a": (first, target), "b": (second, target)}, {"N": by}
-    pair = tuple(sorted((first, second)))
-    if operation == "difference":
-        one, other = _numbers(table, (first, second), by)
-        need(one != other)
-        if one < other:
-            cells = {"a": cells["b"], "b": cells["a"]}
-        return Drawn("difference", by, pair, columns, cells, "DIFFERENCE")
-    order = _ordered_rows(table, by)
-    is_same = second in table.rows_like(first, by)
-    if operation == "is_equal":
-        answer = "yes" if is_same else "no"
-        return Drawn("is_equal", by, pair, columns, cells, "IS_EQUAL", answer)
-    need(not is_same)
-    name = rng.choice(("more", "less"))
-    is_more = order.index(first) > order.index(second)
-    answer = "yes" if is_more == (name == "more") else "no"
-    form = f"is_{name}_{table.columns[by].kind}"
-    operator = {"more": "IS_GREATER", "less": "IS_LESS"}[name]
-    return Drawn(form, by, pair, columns, cells, operator, answer)
-
-
-def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
-    """The largest or smallest number of the rows, at least two, that have a value."""
-    by = pick(table.of_kind("number"), rng)
-    key = pick(table.of_kind("text", but=by), rng)
-    row, rows = _frequent_value(table, key, rng)
-    need(len(rows) > 1 and table.has_values(rows, by))
-    name, choose = rng.choice((("largest", max), ("smallest", min)))
-    order = _ordered_rows(table, by)
-    best = choose(rows, key=order.index)
-    columns, cells = {"N": by, "K": key}, {"v": (row, key)}
-    operator = {"largest": "MAX", "smallest": "MIN"}[name]
-    answer = table.columns[by].cells[best]
-    return Drawn(f"{name}_where", by, rows, columns, cells, operator, answer)
-
-
-def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
-    """How many different values a column has."""
-    key = pick(table.of_kind("text"), rng)
-    cells = table.columns[key].cells
-    different = {cell.strip().lower() for cell in cells}
-    need(all(cells) and len(different) < len(cells))
-    rows, answer = tuple(range(table.num_rows)), str(len(different))
-    return Drawn("distinct", key, rows, {"K": key}, {}, "DISTINCT", answer)
-
-
-def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
-    """What a column of yes and no says: of a row, or which rows, or how many."""
-    key = pick([c for c in table.of_kind("text") if _says_yes_or_no(table, c)], rng)
-    target = _subject(table, rng, but=key)
-    if rng.random() < 0.35:
-        row = pick(table.unique_rows(target), rng)
-        return Drawn("has", key, (row,), {"K": key}, {"a": (row, target)})
-    row = rng.randrange(table.num_rows)
-    rows = table.rows_like(row, key)
-    is_yes = table.columns[key].cells[row].strip().lower() in _YES
-    form = "having" if is_yes else "not_having"
-    columns = {"T": target, "K": key}
-    need(table.has_values(rows, target))
-    if rng.random() < 0.4:
-        return Drawn(f"count_{form}", target, rows, columns, {}, "COUNT")
-    need(table.are_different(rows, target) and len(rows) <= 2 * _MOST_SELECTED)
-    return Drawn(form, target, rows, columns)
-
-
-def _says_yes_or_no(table: TypedTable, column: int) -> bool:
-    said = {cell.strip().lower() for cell in table.columns[column].cells}
-    return said <= {*_YES, *_NO} and len(said) == 2
-
-
-def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
-    """The number beside another cell, asked for by "how much" or "how many"."""
-    names = _OF_AMOUNTS if form == "amount" else ()
-    numbers = table.of_kind("number")
-    if names:
-        numbers = [c for c in numbers if any(n in table.columns[c].name.lower() for n in names)]
-    target = pick(numbers, rng)
-    key = _subject(table, rng, but=target)
-    row = pick(table.unique_rows(key), rng)
-    need(table.has_values((row,), target))
-    return Drawn(form, target, (row,), {"T": target}, {"v": (row, key)})
-
-
-def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
-    """The cells of the rows that have more, or less, than a number or date; or a count of them."""
-    by = pick(table.of_kind("number", "date"), rng)
-    target = _subject(table, rng, but=by)
-    order = _ordered_rows(table, by)
-    name = rng.choice(("less", "more"))
-    kind: str = table.columns[by].kind
-    if rng.random() < 0.5:
-        threshold = rng.choice(order)
-        like = [order.index(row) for row in table.rows_like(threshold, by)]
-        beyond = order[: min(like)] if name == "less" else order[max(like) + 1 :]
-        cells, words = {"v": (threshold, by)}, {}
-    elif kind == "date":
-        years = {row: _date(table, row, by).year for row in order}
-        need(None not in years.values())
-        year = rng.choice([*years.values()])
-        beyond = [row for row, y in years.items() if y != year and (y > year) == (name == "more")]  # type: ignore[operator]
-        kind, cells, words = "year", {}, {"t": str(year)}
-    else:
-        at = rng.randrange(1, len(order))
-        said = _round_between(*_numbers(table, (order[at - 1], order[at]), by))
-        beyond = order[:at] if name == "less" else order[at:]
-        kind, cells, words = "round", {}, {"t": said}
-    rows = tuple(sorted(beyond))
-    need(len(rows) > 0 and table.has_values(rows, target))
-    if aggregation == "NONE":
-        need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
-    form = f"{'beyond' if aggregation == 'NONE' else 'count'}_{name}_{kind}"
-    columns = {"T": target, "N": by}
-    return Drawn(form, target, rows, columns, cells, aggregation, words=words)
-
-
-def _within(table: TypedTable, rng: random.Random) -> Drawn:
-    """The rows whose date is in a month or a year, how many they are, or a sum of theirs."""
-    by = pick(table.of_kind("date"), rng)
-    target = _subject(table, rng, but=by)
-    dates = [_date(table, row, by) for row in range(table.num_rows)]
-    drawn = rng.choice(dates)
-    months = [(date.year, date.month) for date in dates]
-    if rng.random() < 0.5 and drawn.month and len({date.year for date in dates}) == 1:
-        said = MONTHS[drawn.month - 1]
-        said = said if rng.random() < 0.5 else f"{said} {drawn.year}"
-        rows = tuple(row for row, month in enumerate(months) if month == months[dates.index(drawn)])
-    else:
-        need(drawn.year is not None and len({date.year for date in dates}) > 1)
-        said, rows = str(drawn.year), tuple(r for r, d in enumerate(dates) if d.year == drawn.year)
-    columns, words = {"T": target, "N": by}, {"t": said}
-    need(table.has_values(rows, target))
-    if rng.random() < 0.4:
-        return Drawn("count_within", target, rows, columns, {}, "COUNT", words=words)
-    numbers = table.of_kind("number")
-    if numbers and len(rows) > 1 and rng.random() < 0.4:
-        summed = rng.choice(numbers)
-        need(table.has_values(rows, summed))
-        return Drawn("sum_within", summed, rows, {"M": summed}, {}, "SUM", words=words)
-    need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
-    return Drawn("within", target, rows, columns, words=words)
-
-
-def _top(table: TypedTable, rng: random.Random) -> Drawn:
-    """The cells of the two or three rows with the largest or smallest numbers."""
-    by = pick(table.of_kind("number"), rng)
-    target = _subject(table, rng, but=by)
-    order = _ordered_rows(table, by)
-    number, name = rng.choice((2, 3)), rng.choice(("most", "least"))
-    need(len(order) > number + 1 and table.are_different(order, by))
-    rows = tuple(sorted(order[-number:] if name == "most" else order[:number]))
-    need(table.are_different(rows, target))
-    said = rng.choice((str(number), {2: "two", 3: "three"}[number]))
-    return Drawn(f"top_{name}", target, rows, {"T": target, "N": by}, words={"t": said})
-
-
-def _count(table: TypedTable, rng: random.Random) -> Drawn:
-    """How many rows have a value."""
-    key = pick(table.of_kind(), rng)
-    target = _subject(table, rng, but=key)
-    row, rows = _frequent_value(table, key, rng)
-    need(len(rows) > 0 and table.has_values(rows, target))
-    return Drawn("count", target, rows, {"T": target, "K": key}, {"v": (row, key)}, "COUNT")
-
-
-def _count_of_value(table: TypedTable, rng: random.Random) -> Drawn:
-    """How often a value stands in its column."""
-    key = pick(table.of_kind("text"), rng)
-    row, rows = _frequent_value(table, key, rng)
-    need(len(rows) > 1)
-    return Drawn("count_of_value", key, rows, {"K": key}, {"v": (row, key)}, "COUNT")
-
-
-def _count_all(table: TypedTable, rng: random.Random) -> Drawn:
-    """How many rows there are, by a column whose cells all differ."""
-    rows = tuple(range(table.num_rows))
-    target = pick([c for c in table.subjects() if table.are_different(rows, c)], rng)
-    return Drawn("count_all", target, rows, {"T": target}, aggregation="COUNT")
-
-
-def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
-    """The sum or average of a column, over all rows or those that have a value."""
-    target = pick(table.of_kind("number"), rng)
-    rows = tuple(range(table.num_rows))
-    form, columns, cells = aggregation.lower(), {"N": target}, {}
-    if rng.random() >= 0.4:
-        key = pick(table.of_kind(but=target), rng)
-        row = rng.randrange(table.num_rows)
-        rows = table.rows_like(row, key)
-        form, columns, cells = f"{form}_where", columns | {"K": key}, {"v": (row, key)}
-    need(len(rows) > 1 and table.has_values(rows, target))
-    need(sum(map(abs, _numbers(table, rows, target))) < _LARGEST_SUM)
-    return Drawn(form, target, rows, columns, cells, aggregation)
-
-
-def _subject(table: TypedTable, rng: random.Random, but: int | None = None) -> int:
-    """A column that rows are called by: mostly the first whose cells all differ."""
-    columns = table.subjects(but=but)
-    telling = [c for c in columns if not _says_yes_or_no(table, c)]
-    whole = [c for c in telling if len(table.unique_rows(c)) == table.num_rows]
-    return whole[0] if whole and rng.random() < 0.6 else pick(telling or columns, rng)
-
-
-def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
-    columns = table.of_kind()
-    need(len(columns) >= count)
-    return rng.sample(columns, count)
-
-
-def _date(table: TypedTable, row: int, column: int) -> Date:
-    """The date of a cell; NotDrawnError where there is none."""
-    value = table.columns[column].values[row]
-    need(isinstance(value, Date))
-    assert isinstance(value, Date)
-    return value
-
-
-def _round_between(low: float, high: float) -> str:
-    """A number with few digits above one number and below another, as people say thresholds."""
-    for exponent in range(7, -1, -1):
-        for step in (10**exponent, 5 * 10**exponent // 10):
-            number = step and (high - 1e-9) // step * step
-            if step and low < number < high:
-                return f"{number:,.0f}" if number >= 10_000 else f"{number:.0f}"
-    raise NotDrawnError(f"expected a whole number between {low} and {high}")
-
-
-def _numbers(table: TypedTable, rows: tuple[int, ...], column: int) -> list[float]:
-    """The numbers in some rows of a column of numbers."""
-    values = (table.columns[column].values[row] for row in rows)
-    return [value for value in values if isinstance(value, float)]
-
-
-def _frequent_value(
-    table: TypedTable, column: int, rng: random.Random
-) -> tuple[int, tuple[int, ...]]:
-    """A row, and all rows with its value: of four random rows, the one with the most frequent."""
-    candidates = [rng.randrange(table.num_rows) for _ in range(4)]
-    row = max(candidates, key=lambda r: len(table.rows_like(r, column)))
-    return row, table.rows_like(row, column)
-
-
-def _ordered_rows(table: TypedTable, column: int) -> list[int]:
-    """The rows with a value, from the smallest to the largest; they all have to be comparable."""
-    values = table.columns[column].values
-    present = {row: value for row, value in enumerate(values) if value is not None}
-    order = ranks({row: value for row, value in present.items() if not isinstance(value, str)})
-    need(len(order) == len(present) >= 2)
-    return sorted(present, key=lambda row: order[row][0])
-
-
-_Drawer = Callable[[TypedTable, random.Random], Drawn]
-# How often each operation is drawn, relative to the others, and what draws it.
-_OPERATIONS: dict[str, tuple[int, _Drawer]] = {
-    "look_up": (28, _look_up),
-    "look_up_by_two": (5, _look_up_by_two),
-    "select": (5, _select),
-    "other": (6, _other),
-    "largest": (10, partial(_extreme, "largest", -1)),
-    "smallest": (7, partial(_extreme, "smallest", 0)),
-    "position": (5, _position),
-    "neighbour": (8, _neighbour),
-    "comparison": (7, _comparison),
-    "beyond": (6, partial(_beyond, "NONE")),
-    "within": (4, _within),
-    "top": (2, _top),
-    "count": (7, _count),
-    "count_of_value": (3, _count_of_value),
-    "count_beyond": (4, partial(_beyond, "COUNT")),
-    "count_all": (3, _count_all),
-    "sum": (6, partial(_total, "SUM")),
-    "average": (5, partial(_total, "AVERAGE")),
-    "difference": (5, partial(_of_two, "difference")),
-    "is_more": (3, partial(_of_two, "is_more")),
-    "is_equal": (1, partial(_of_two, "is_equal")),
-    "extreme_where": (2, _extreme_where),
-    "distinct": (2, _distinct),
-    "yes_and_no": (5, _of_yes_and_no),
-    "amount": (5, partial(_amount, "amount")),
-    "how_many": (6, partial(_amount, "how_many")),
+_PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")
+_NO_WORDS = re.compile(r"[^\w%$]+")
+_KIND = re.compile(r"_(?:number|date)$")
+_OF_SEVERAL = ("count", "beyond", "select", "having", "not_having", "distinct", "within", "top")
+_LONGEST_CELL = 10  # words of a cell that are quoted at most
+# Of "scales": what people call the most and the least of a column, by the words of its name, and
+# the more and the less: "cheapest". Last, how it is said by a verb: "costs the most".
+_WORDS = read_json(Path(__file__).with_name("words.json"))
+_PEOPLE, _PLACES, _TIMES = ({*_WORDS[kind].split()} for kind in ("people", "places", "times"))
+_SCALE_OF = {
+    word: said.split(", ") for names, said in _WORDS["scales"].items() for word in names.split()
 }
-OPERATIONS = tuple(_OPERATIONS)
 
 
-def draw(operation: str, table: TypedTable, rng: random.Random) -> Drawn | None:
-    """A question of one of OPERATIONS; None if none was found."""
-    return draw_often(_ATTEMPTS_OF_OPERATION, lambda: _OPERATIONS[operation][1](table, rng))
+def _read_forms() -> dict[str, tuple[str, ...]]:
+    """The forms by name, with both sides of what is written as a pair.
+
+    In question_forms.txt "[more|less]" is "more" in the first of two forms and "less" in the
+    second, in the name and in the forms. A slash is between forms.
+    """
+    forms = {}
+    book = read_text(Path(__file__).with_name("question_forms.txt"))
+    for entry in re.split(r"\n(?! )", book.strip()):
+        for side in (1, 2):
+            of_side = re.sub(r"\[([^|\]]*)\|([^\]]*)\]", rf"\{side}", " ".join(entry.split()))
+            name, text = of_side.split(": ", 1)
+            forms[name] = tuple(filter(None, text.split(" / ")))
+    return forms
+
+
+FORMS = _read_forms()
+HELD_OUT = {"look_up": FORMS.pop("held_out_look_up")}
 
 
 @dataclass(frozen=True)
@@ -437,13 +76,11 @@ class QuestionsConfig:
     """How many questions are made of a table, and how long they are.
 
     Attributes:
-        questions_per_table: the most questions about a table.
-        questions_per_excerpt: the most questions about one excerpt.
+        questions_per_table, questions_per_excerpt, max_rows: the most of each; rows of an excerpt.
         whole_tables: asks about tables as they are, not about excerpts. Tables that do not fit
             are left out.
         max_seq_length: tokens of a question with its table, special tokens included.
         max_question_tokens: tokens of the question alone.
-        max_rows: the most rows of an excerpt.
         operations: those of OPERATIONS that are used.
         held_out_forms: asks in words that no other question has; for look_up alone.
         absent: the share of questions whose table is changed so that it no longer answers them.
@@ -467,13 +104,9 @@ class QuestionsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_at_least(
-            self,
-            questions_per_table=1,
-            questions_per_excerpt=1,
-            max_question_tokens=1,
-            max_rows=FEWEST,
-        )
+        require_sizes(self, 1, "questions_per_table", "questions_per_excerpt")
+        require_sizes(self, 1, "max_question_tokens")
+        require_sizes(self, FEWEST, "max_rows")
         _ = self.max_table_tokens
         unknown = [name for name in self.operations if name not in OPERATIONS]
         require(
@@ -495,8 +128,7 @@ def synthetic_questions(
 ) -> Iterator[Made]:
     """Yields questions about a table, the same for the same seed and name.
 
-    Raises:
-        NothingMadeError: if there is none, with the reason.
+    NothingMadeError, with the reason, if there is none.
     """
     of_table = f"(table '{table.table_id}')"
     rng = random.Random(f"{config.seed}/{table.table_id}")
@@ -515,23 +147,21 @@ def synthetic_questions(
         )
     made = 0
     for index in range(-(-config.questions_per_table // config.questions_per_excerpt)):
-        asked: Table | None = table
+        typed = whole
         if not config.whole_tables:
             name = f"{table.table_id}#{index}"
             asked = draw_run(table, lengths, room, config.max_rows, name, rng)
-        if asked is None:
-            continue
-        typed = whole if config.whole_tables else TypedTable(asked)
+            if asked is None:
+                continue
+            typed = TypedTable(asked)
         count = min(config.questions_per_excerpt, config.questions_per_table - made)
         for operation, text, drawn in _draw_several(typed, count, wordpiece, config, rng):
             name = f"{table.table_id}#{made}:{operation}"
             made += 1
-            if config.absent and rng.random() < config.absent:
-                if (without := _without_answer(asked, drawn, rng)) is not None:
-                    question = Question(text, name, aggregation=ABSENT)
-                    yield Made("absent", ((without, question),))
-                continue
-            yield Made(operation, ((asked, _question(text, name, drawn, typed)),))
+            if not config.absent or rng.random() >= config.absent:
+                yield Made(operation, ((typed.table, _question(text, name, drawn, typed)),))
+            elif (without := _without_answer(typed.table, drawn, rng)) is not None:
+                yield Made("absent", ((without, Question(text, name, aggregation=ABSENT)),))
     if not made:
         raise NothingMadeError("no question found", f"expected a question {of_table}")
 
@@ -541,20 +171,18 @@ def _draw_several(
 ) -> Iterator[tuple[str, str, Drawn]]:
     """Draws up to `count` different questions: operation, words, and what they ask."""
     texts: set[str] = set()
-    shares = [_OPERATIONS[name][0] for name in config.operations]
+    shares = [SHARES[name] for name in config.operations]
     for _ in range(_ATTEMPTS * count):
         if len(texts) == count:
             return
         operation = rng.choices(config.operations, shares)[0]
-        drawn = draw(operation, table, rng)
-        if drawn is None:
+        if (drawn := draw(operation, table, rng)) is None:
             continue
         text = phrase(drawn, table, rng, config.held_out_forms)
         is_long = wordpiece.ids_and_lengths([text])[1][0] > config.max_question_tokens
-        if is_long or text in texts:
-            continue
-        texts.add(text)
-        yield operation, text, drawn
+        if not is_long and text not in texts:
+            texts.add(text)
+            yield operation, text, drawn
 
 
 def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | None:
@@ -563,35 +191,112 @@ def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | N
     A mentioned text must not stand in a row that is left.
     """
     if drawn.cells and rng.random() < 0.6:
-        row, column = rng.choice(sorted(drawn.cells.values()))
-        mentioned = table.rows[row][column].strip().lower()
-        left = [
-            cells for cells in table.rows if not any(mentioned in cell.lower() for cell in cells)
-        ]
-        if len(left) < FEWEST:
-            return None
-        return dataclasses.replace(table, rows=tuple(left), expansions=())
+        at, column = rng.choice(sorted(drawn.cells.values()))
+        mentioned = table.rows[at][column].strip().lower()
+        left = tuple(row for row in table.rows if not any(mentioned in c.lower() for c in row))
+        return None if len(left) < FEWEST else replace(table, rows=left, expansions=())
     gone = rng.choice(sorted({drawn.column, *drawn.columns.values()}))
     name = table.header[gone].strip().lower()
     kept = [c for c in range(table.num_columns) if c != gone]
     if len(kept) < FEWEST or any(name in table.header[c].lower() for c in kept):
         return None
     header, *rows = (tuple(cells[c] for c in kept) for cells in (table.header, *table.rows))
-    return dataclasses.replace(table, header=header, rows=tuple(rows), expansions=())
+    return replace(table, header=header, rows=tuple(rows), expansions=())
 
 
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:
     coordinates = tuple((row, drawn.column) for row in drawn.rows)
-    aggregation, cells = drawn.aggregation, table.columns[drawn.column].cells
-    if aggregation == "NONE":
-        answers = tuple(cells[row] for row in drawn.rows)
+    aggregation = drawn.aggregation
+    if aggregation == "NONE" or drawn.answer:
+        cells = table.columns[drawn.column].cells
+        answers = (drawn.answer,) if drawn.answer else tuple(cells[row] for row in drawn.rows)
         return Question(text, name, answers, coordinates, aggregation=aggregation)
-    if drawn.answer:
-        return Question(text, name, (drawn.answer,), coordinates, aggregation=aggregation)
     result = float(len(drawn.rows))
     if aggregation != "COUNT":
-        numbers = _numbers(table, drawn.rows, drawn.column)
+        numbers = numbers_of(table, drawn.rows, drawn.column)
         result = abs(numbers[0] - numbers[1]) if aggregation == "DIFFERENCE" else sum(numbers)
         result /= len(drawn.rows) if aggregation == "AVERAGE" else 1
     answer = f"{result:.10g}"
     return Question(text, name, (answer,), coordinates, float(answer), aggregation)
+
+
+def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:
+    """A question in words, in one of its forms, of FORMS or HELD_OUT.
+
+    It is about columns that have names, of the table that it was drawn from.
+    """
+    places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
+    forms, words = _scaled(drawn.form, places.get("N", ""), rng)
+    form = rng.choice((HELD_OUT if held_out else FORMS)[forms])
+    places |= {**words, **drawn.words}
+    places |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
+    if drawn.form.startswith(_OF_SEVERAL) and rng.random() < 0.8:
+        name = "K" if drawn.form == "distinct" else "T"
+        places |= {name: _plural(places[name])} if name in places else {}
+    if "T" in drawn.columns:
+        places["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, places["T"], rng)
+    text = form.format(**places)
+    return text if rng.random() < 0.85 else text.rstrip(" ?.")
+
+
+def _scaled(form: str, name: str, rng: random.Random) -> tuple[str, dict[str, str]]:
+    """Half the time the form that says "cheapest" of a column of prices, and its words."""
+    most, side = form.split("_")[0], int("less" in form or "smallest" in form)
+    scale = next((_SCALE_OF[word] for word in name.split() if word in _SCALE_OF), None)
+    scaled = "difference_scale" if form == "difference" else _KIND.sub("_scale", form)
+    if scale is None or scaled not in FORMS or rng.random() < 0.5:
+        return form, {}
+    said = scale[side + (0 if most in ("largest", "smallest") else 2)]
+    spoken = scaled.replace("_scale", "_verb")
+    if scale[4] and spoken in FORMS and rng.random() < 0.4:
+        scaled = spoken
+    return scaled, {"s": said, "verb": scale[4]}
+
+
+def _plural(name: str) -> str:
+    if not name or not name[-1].isalpha() or name.endswith("s"):
+        return name
+    return f"{name[:-1]}ies" if re.search(r"[^aeiou]y$", name) else f"{name}s"
+
+
+def _column_mention(table: TypedTable, column: int, rng: random.Random) -> str:
+    """A column's name in lower case, mostly without what stands in parentheses."""
+    name = table.columns[column].name.lower()
+    plain = _PARENTHESES.sub("", name).strip()
+    return plain if _has_words(plain) and rng.random() < 0.8 else name
+
+
+def _cell_mention(table: TypedTable, row: int, column: int, rng: random.Random) -> str:
+    """A cell's text, or at times a part of it that no other cell of its column has."""
+    column_cells = table.columns[column].cells
+    text = column_cells[row]
+    plain = _PARENTHESES.sub("", text).strip().strip('"')
+    choices = [plain] if _has_words(plain) else [text]
+    words = choices[0].split()
+    if len(words) > _LONGEST_CELL:
+        choices = [" ".join(words[:_LONGEST_CELL])]
+    elif len(words) > 1 and table.columns[column].kind == "text" and rng.random() < 0.25:
+        parts = [" ".join(part) for part in (words[1:], words[:-1], words[-1:])]
+        others = [cell for cell in column_cells if cell != text]
+        telling = [p for p in parts if len(p) >= 4 and not any(p in cell for cell in others)]
+        choices = telling or choices
+    return rng.choice(choices).lower()
+
+
+def _asking_for(kind: Kind, name: str, rng: random.Random) -> str:
+    """What a question asks for, by the kind and the name of its column: "who", "which driver"."""
+    words = set(_NO_WORDS.sub(" ", name).split())
+    question_words = ["who", "who"] if words & _PEOPLE else []
+    if words & _PLACES:
+        question_words += ["where"]
+    if kind == "date" or words & _TIMES:
+        question_words += ["when", "what year"]
+    if kind == "number":
+        question_words += [f"how many {name}"]
+    if question_words and rng.random() < 0.6:
+        return rng.choice(question_words)
+    return rng.choice(("which {}", "what {}")).format(name)
+
+
+def _has_words(text: str) -> bool:
+    return any(map(str.isalnum, text))

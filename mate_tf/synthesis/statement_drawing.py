@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from pathlib import Path
 
 from mate_tf.synthesis.statement_execution import (
     AGGREGATIONS,
@@ -26,6 +27,7 @@ from mate_tf.synthesis.statement_execution import (
     variants,
 )
 from mate_tf.synthesis.typed_table import Kind, NotDrawnError, TypedTable, draw_often, need, pick
+from mate_tf.tables.text_files import read_json
 
 _UNEQUAL: tuple[Comparator, ...] = ("greater", "less")
 _EXTREMES: tuple[Aggregation, ...] = ("minimum", "maximum")
@@ -36,41 +38,8 @@ _SHARE_OF_EQUALITIES = 0.7
 _SHARE_OF_FILTERED = 0.4
 _SHARE_OF_SECOND_CONDITIONS = 0.15
 
-_AGGREGATE_WORDS: dict[Aggregation, tuple[str, ...]] = {
-    "sum": ("the sum of {}", "the total {}", "the total of {}"),
-    "average": ("the average {}", "the mean {}", "the average of {}"),
-    "minimum": ("the lowest {}", "the smallest {}", "the minimum {}"),
-    "maximum": ("the highest {}", "the largest {}", "the maximum {}"),
-    "range": ("the range of {}",),
-    "first": ("the first {}", "the {} in the first row"),
-    "last": ("the last {}", "the {} in the last row"),
-}
-_AGGREGATE_DATES: dict[Aggregation, tuple[str, ...]] = {
-    "minimum": ("the earliest {}",),
-    "maximum": ("the latest {}",),
-}
-_COMPARATOR_WORDS: dict[Kind | None, dict[Comparator, tuple[str, ...]]] = {
-    "number": {
-        "equal": ("is", "is equal to"),
-        "greater": ("is greater than", "is more than", "is higher than"),
-        "less": ("is less than", "is lower than", "is smaller than"),
-    },
-    "date": {
-        "equal": ("is",),
-        "greater": ("is after", "is later than"),
-        "less": ("is before", "is earlier than"),
-    },
-    "text": {"equal": ("is",)},
-}
-_WHERE = ("when", "where", "for which")
-_COUNTS = ("the number of rows", "the count of rows", "the number of entries")
-# {1} rows meet the conditions {0}, or have the names and values {2}.
-_COUNTS_OF_ALL: dict[Comparator, tuple[str, ...]] = {
-    "equal": ("there are exactly {1} rows {0}", "exactly {1} of the rows have {2}"),
-    "greater": ("there are more than {1} rows {0}", "more than {1} of the rows have {2}"),
-    "less": ("there are fewer than {1} rows {0}", "fewer than {1} of the rows have {2}"),
-}
-_DIFFERENCES = ("the difference between {} and {}", "the gap between {} and {}")
+# Of "counts of all", {1} rows meet the conditions {0}, or have the names and values {2}.
+_WORDS = read_json(Path(__file__).with_name("words.json"))["statements"]
 
 
 def draw_true(operation: str, table: TypedTable, rng: random.Random) -> Statement | None:
@@ -109,18 +78,14 @@ def _count(table: TypedTable, rng: random.Random) -> Count:
 def _aggregate(aggregation: Aggregation, table: TypedTable, rng: random.Random) -> Aggregate:
     kinds: tuple[Kind, ...] = ("number", "date") if aggregation in _EXTREMES else ("number",)
     column = pick(table.of_kind(*(() if aggregation in _BY_ORDER else kinds)), rng)
-    is_filtered = rng.random() < _SHARE_OF_FILTERED
-    conditions = _conditions(table, rng, but=column) if is_filtered else ()
-    return Aggregate(aggregation, column, conditions)
+    if rng.random() < _SHARE_OF_FILTERED:
+        return Aggregate(aggregation, column, _conditions(table, rng, but=column))
+    return Aggregate(aggregation, column)
 
 
 def _difference(table: TypedTable, rng: random.Random) -> Difference:
     column = pick(table.of_kind("number"), rng)
     return Difference(_select(column, table, rng), _select(column, table, rng))
-
-
-def _nesting(table: TypedTable, rng: random.Random) -> Statement | Expression:
-    return rng.choice(_NESTINGS)(table, rng)
 
 
 def _selection_of_extreme(table: TypedTable, rng: random.Random) -> Statement:
@@ -149,11 +114,8 @@ def _range(table: TypedTable, rng: random.Random) -> Difference:
 def _two_aggregates(table: TypedTable, rng: random.Random) -> Statement:
     left = _aggregate(rng.choice(AGGREGATIONS), table, rng)
     # With the same aggregation: no table is needed to say that a maximum is above the minimum.
-    others = [
-        other
-        for other in variants(left, table)
-        if isinstance(other, Aggregate) and other.aggregation == left.aggregation
-    ]
+    aggregates = (other for other in variants(left, table) if isinstance(other, Aggregate))
+    others = [other for other in aggregates if other.aggregation == left.aggregation]
     return _ordered(left, pick(others, rng), table, rng)
 
 
@@ -174,7 +136,7 @@ _DRAWERS: dict[str, _Drawer] = {
     "count": _count,
     **{aggregation: partial(_aggregate, aggregation) for aggregation in AGGREGATIONS},
     "difference": _difference,
-    "nesting": _nesting,
+    "nesting": lambda table, rng: rng.choice(_NESTINGS)(table, rng),
 }
 _NESTINGS: tuple[_Drawer, ...] = (
     _selection_of_extreme,
@@ -253,11 +215,7 @@ def _beside_average(table: TypedTable, rng: random.Random) -> Condition:
 
 
 def _constant_text(expression: Expression, table: TypedTable) -> str:
-    """The value of an expression as a statement gives it: a cell's text, or a number.
-
-    Raises:
-        UndefinedError: as `evaluate`.
-    """
+    """The value of an expression as a statement gives it: a cell's text, or a number."""
     value = evaluate(expression, table)
     match expression:
         case Select(index) | Aggregate("minimum" | "maximum" | "first" | "last", index):
@@ -269,13 +227,7 @@ def _constant_text(expression: Expression, table: TypedTable) -> str:
 
 
 def verbalize(statement: Statement, table: TypedTable, rng: random.Random) -> str:
-    """A statement in English, with the names and cells of the table and the constants.
-
-    Args:
-        statement: the statement, whose columns have names.
-        table: what it is about.
-        rng: draws the wordings.
-    """
+    """A statement in English, with the names and cells of the table, where columns have names."""
     return _Wording(table, rng).statement(statement)
 
 
@@ -291,18 +243,18 @@ class _Wording:
                 return self._there_are(conditions, statement.comparator, text)
         kinds = [self._kind(side) for side in (left, right)]
         kind: Kind = "date" if "date" in kinds else kinds[0]
-        verb = self.rng.choice(_COMPARATOR_WORDS[kind][statement.comparator])
+        verb = self.rng.choice(_WORDS["comparators"][kind][statement.comparator])
         return f"{self._expression(left)} {verb} {self._expression(right)}"
 
     def _there_are(
         self, conditions: tuple[Condition, ...], comparator: Comparator, number: str
     ) -> str:
-        """That so many rows meet conditions, with the number in front."""
         chosen = " and ".join(map(self._condition, conditions))
         having = self._having(conditions)
-        forms = _COUNTS_OF_ALL[comparator]
+        forms = _WORDS["counts of all"][comparator]
         form = self.rng.choice(forms if having else forms[:1])
-        return form.format(f"{self.rng.choice(_WHERE[:2])} {chosen}", number, having)
+        where = self.rng.choice(_WORDS["where"][:2])
+        return form.format(f"{where} {chosen}", number, having)
 
     def _having(self, conditions: tuple[Condition, ...]) -> str:
         """Conditions as what rows have, "Country Peru"; "" if one does not equal a constant."""
@@ -321,13 +273,13 @@ class _Wording:
                 return self._select(self._name(column), conditions)
             case Aggregate(aggregation, column, conditions):
                 is_date = self.table.columns[column].kind == "date"
-                words = _AGGREGATE_WORDS | (_AGGREGATE_DATES if is_date else {})
+                words = _WORDS["aggregates"] | (_WORDS["aggregates of dates"] if is_date else {})
                 phrase = self.rng.choice(words[aggregation]).format(self._name(column))
                 return self._where(phrase, conditions)
             case Count(conditions):
-                return self._where(self.rng.choice(_COUNTS), conditions)
+                return self._where(self.rng.choice(_WORDS["counts"]), conditions)
             case Difference(left, right):
-                form = self.rng.choice(_DIFFERENCES)
+                form = self.rng.choice(_WORDS["differences"])
                 return form.format(self._expression(left), self._expression(right))
         raise AssertionError(expression)
 
@@ -347,7 +299,7 @@ class _Wording:
     def _where(self, phrase: str, conditions: tuple[Condition, ...]) -> str:
         if not conditions:
             return phrase
-        where = self.rng.choice(_WHERE)
+        where = self.rng.choice(_WORDS["where"])
         return f"{phrase} {where} {' and '.join(map(self._condition, conditions))}"
 
     def _condition(self, condition: Condition) -> str:
@@ -356,10 +308,10 @@ class _Wording:
         match comparator, operand:
             case "equal", Aggregate("minimum" | "maximum" as extreme, of, ()) if of == column:
                 # Such as "Points is the highest": "minimum" needs a noun.
-                dates, others = _AGGREGATE_DATES[extreme], _AGGREGATE_WORDS[extreme][:2]
-                form = self.rng.choice(dates if kind == "date" else others)
+                name_of = "aggregates of dates" if kind == "date" else "aggregates"
+                form = self.rng.choice(_WORDS[name_of][extreme][:2])
                 return f"{name} is {form.removesuffix(' {}')}"
-        verb = "is" if kind == "text" else self.rng.choice(_COMPARATOR_WORDS[kind][comparator])
+        verb = "is" if kind == "text" else self.rng.choice(_WORDS["comparators"][kind][comparator])
         return f"{name} {verb} {self._expression(operand)}"
 
     def _kind(self, expression: Expression) -> Kind:

@@ -59,10 +59,7 @@ class Select:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """Sum, average, minimum, maximum or range of a column, or its first or last value.
-
-    It is over the rows that meet all conditions, in the table's order.
-    """
+    """An aggregation of a column over the rows that meet all conditions, in the table's order."""
 
     aggregation: Aggregation
     column: int
@@ -188,15 +185,12 @@ def _other_conditions(condition: Condition, table: TypedTable) -> Iterator[Condi
 def execute(statement: Statement, table: TypedTable) -> bool:
     """Whether a statement is true of a table.
 
-    Raises:
-        UndefinedError: for a selection of no rows or of different values, an aggregate of fewer
-            than two rows or of a cell without a number, an order of texts, a comparison of
-            different kinds, or a statement of constants alone.
+    UndefinedError for a selection of no rows or of different values, an aggregate of fewer than two
+    rows or of a cell without a number, an order of texts, a comparison of different kinds, or a
+    statement of constants alone.
     """
     left, right = statement.sides
     if isinstance(left, Constant):
-        if isinstance(right, Constant):
-            raise UndefinedError("expected an expression about the table, got two constants")
         value = evaluate(right, table)
         return _compare(_constant(left, value), statement.comparator, value)
     value = evaluate(left, table)
@@ -208,13 +202,9 @@ def is_refuted(statement: Statement, table: TypedTable) -> bool:
     try:
         return not execute(statement, table)
     except UndefinedError:
-        return any(
-            _selects_nothing(condition, table)
-            for side in statement.sides
-            for part in (side, *parts(side))
-            if isinstance(part, (Select, Aggregate, Count))
-            for condition in part.conditions
-        )
+        inner = (part for side in statement.sides for part in (side, *parts(side)))
+        chosen = (part for part in inner if isinstance(part, (Select, Aggregate, Count)))
+        return any(_selects_nothing(one, table) for part in chosen for one in part.conditions)
 
 
 def _selects_nothing(condition: Condition, table: TypedTable) -> bool:
@@ -227,11 +217,7 @@ def _selects_nothing(condition: Condition, table: TypedTable) -> bool:
 
 
 def evaluate(expression: Expression, table: TypedTable) -> Value:
-    """The value of an expression that is no constant.
-
-    Raises:
-        UndefinedError: as `execute`.
-    """
+    """The value of an expression that is no constant; UndefinedError as `execute`."""
     match expression:
         case Select(column, conditions):
             values = _values(column, conditions, table)
@@ -249,10 +235,9 @@ def evaluate(expression: Expression, table: TypedTable) -> Value:
 
 
 def selected_rows(conditions: Iterable[Condition], table: TypedTable) -> list[int]:
-    """The rows that meet all conditions; a row without a value in a condition's column does not.
+    """The rows that meet all conditions; UndefinedError as `execute`.
 
-    Raises:
-        UndefinedError: as `execute`.
+    A row without a value in a condition's column does not.
     """
     rows = list(range(table.num_rows))
     for condition in conditions:
@@ -335,16 +320,12 @@ def _compare(left: Value, comparator: Comparator, right: Value) -> bool:
         return left == right
     if isinstance(left, Date) is not isinstance(right, Date):
         raise UndefinedError("expected two numbers or two dates, got one of each")
-    first, second = _ranks(left, right)
-    return {"equal": first == second, "greater": first > second, "less": first < second}[comparator]
-
-
-def _ranks(left: float | Date, right: float | Date) -> tuple[float, float]:
-    """Two numbers in the order of both."""
     if isinstance(left, float) and isinstance(right, float):
         _check_exact((left, right))
-        return float(np.float32(left)), float(np.float32(right))
-    ordered = ranks({0: left, 1: right})
-    if not ordered:
-        raise UndefinedError("expected dates with fields in common")
-    return ordered[0][0], ordered[1][0]
+        first, second = float(np.float32(left)), float(np.float32(right))
+    else:
+        ordered = ranks({0: left, 1: right})
+        if not ordered:
+            raise UndefinedError("expected dates with fields in common")
+        first, second = ordered[0][0], ordered[1][0]
+    return {"equal": first == second, "greater": first > second, "less": first < second}[comparator]

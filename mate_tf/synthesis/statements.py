@@ -29,7 +29,7 @@ from mate_tf.synthesis.typed_table import (
     TypedTable,
     cell_lengths,
     draw_two,
-    require_at_least,
+    require_sizes,
     table_tokens,
 )
 from mate_tf.tables.table import Question, Table
@@ -56,8 +56,7 @@ class StatementsConfig:
         operations_per_excerpt: operations for each two excerpts. Each makes two statements, one
             that is true of the first excerpt alone and one that is true of the second alone.
         max_seq_length: tokens of a statement with its excerpt, special tokens included.
-        max_statement_tokens: tokens of the statement alone.
-        max_rows, max_columns: the most of an excerpt.
+        max_statement_tokens, max_rows, max_columns: of the statement alone, and of an excerpt.
         seed: all draws follow from it and from the table's identifier.
 
     Raises:
@@ -73,14 +72,9 @@ class StatementsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_at_least(
-            self,
-            excerpts_per_table=1,
-            operations_per_excerpt=1,
-            max_statement_tokens=1,
-            max_rows=FEWEST,
-            max_columns=FEWEST,
-        )
+        require_sizes(self, 1, "excerpts_per_table", "operations_per_excerpt")
+        require_sizes(self, 1, "max_statement_tokens")
+        require_sizes(self, FEWEST, "max_rows", "max_columns")
         _ = self.max_table_tokens
 
     @property
@@ -91,8 +85,7 @@ class StatementsConfig:
 def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: StatementsConfig) -> Iterator[Made]:
     """Yields pairs of statements about excerpts of a table, the same for the same seed and name.
 
-    Raises:
-        NothingMadeError: if there is none, with the reason.
+    NothingMadeError, with the reason, if there is none.
     """
     of_table = f"(table '{table.table_id}')"
     typed = TypedTable(table)
@@ -139,9 +132,9 @@ def _pairs_of(
     kinds = [[column.kind for column in table.columns] for table in typed]
     if kinds[0] != kinds[1] or not all(table.of_kind("number") for table in typed):
         return
-    num_operations = 0
+    before = made.total()
     for operation in sorted(OPERATIONS, key=lambda operation: (made[operation], rng.random())):
-        if num_operations == config.operations_per_excerpt:
+        if made.total() - before == config.operations_per_excerpt:
             break
         told = [_telling(operation, *sides, rng) for sides in (typed, typed[::-1])]
         texts = [text for text in told if text is not None]
@@ -150,9 +143,8 @@ def _pairs_of(
         if max(wordpiece.ids_and_lengths(texts)[1]) > config.max_statement_tokens:
             continue
         made[operation] += 1
-        num_operations += 1
         for text, here, there in zip(texts, (first, second), (second, first), strict=True):
-            yield make_pair(operation, (here, text), (there, text), here.table_id, way)
+            yield _pair(operation, (here, text), (there, text), here.table_id, way)
 
 
 def _telling(operation: str, here: TypedTable, there: TypedTable, rng: random.Random) -> str | None:
@@ -166,17 +158,10 @@ def _telling(operation: str, here: TypedTable, there: TypedTable, rng: random.Ra
     return None
 
 
-def make_pair(
+def _pair(
     operation: str, true: tuple[Table, str], false: tuple[Table, str], name: str, way: str = ""
 ) -> Made:
-    """A true and a false statement; `kind_of_id` knows operation and way by their identifiers.
-
-    Args:
-        operation: what they are counted under.
-        true, false: what each statement is about, and its text.
-        name: what both identifiers begin with.
-        way: how their tables differ; "" if they do not.
-    """
+    """A true and a false statement; `kind_of_id` knows operation and way by their identifiers."""
     kind = f"{operation}/{way}" if way else operation
     pair = [
         (table, Question(text, f"{name}:{kind}:{label}", class_index=label))
@@ -196,7 +181,7 @@ def kind_of_id(question_id: str) -> tuple[str, str]:
 
 
 class _Entity(NamedTuple):
-    """What a cell names: how the table writes it, and the columns and rows that it is in."""
+    """A cell's name as the table writes it, and where it is in the table."""
 
     text: str
     columns: set[int]
@@ -219,15 +204,7 @@ def counterfactual_pairs(
     The other entity is not from a row that has everything else the sentence mentions of the first
     one's row: the sentence might be true of that row too. All mentions of the entity are swapped,
     in the table's own writing. Numbers are the same by their value, 1,000 and 1000.0. The draws
-    follow from the seed, the table's name and the sentence.
-
-    Args:
-        table: the whole table.
-        sentences: true sentences about it.
-        seed: of the draws.
-
-    Raises:
-        NothingMadeError: if there is no sentence.
+    follow from the seed, the table's name and the sentence. NothingMadeError if there is none.
     """
     sentences = list(sentences)
     if not sentences:
@@ -246,7 +223,7 @@ def counterfactual_pairs(
         else:
             made |= {swapped, sentence}
             name = f"{table.table_id}#{number}"
-            yield make_pair("counterfactual", (table, sentence), (table, swapped), name)
+            yield _pair("counterfactual", (table, sentence), (table, swapped), name)
 
 
 def _swapped(
@@ -256,10 +233,9 @@ def _swapped(
     mentioned = {mention.name for mention in mentions}
     if not mentioned:
         return NothingMadeError("no entity of the table", f"expected an entity in {sentence!r}")
-    if not all(
-        any(mention.begin <= negation.start() < mention.end for mention in mentions)
-        for negation in _NEGATION.finditer(sentence)
-    ):
+    for negation in _NEGATION.finditer(sentence):
+        if any(mention.begin <= negation.start() < mention.end for mention in mentions):
+            continue
         return NothingMadeError("a negation", f"expected no negation in {sentence!r}")
     order = sorted(mentioned)
     rng.shuffle(order)
@@ -304,17 +280,12 @@ def _entities_of(table: Table) -> dict[str, _Entity]:
     for row, cells in enumerate(table.rows):
         for column, cell in enumerate(cells):
             name = _name_of(cell)
-            if _is_entity(name):
+            is_name = any(map(str.isalnum, name)) and name not in _ONE
+            if is_name and (len(name) >= _SHORTEST or name.isdecimal()):
                 entity = found.setdefault(name, _Entity(" ".join(cell.split()), set(), set()))
                 entity.columns.add(column)
                 entity.rows.add(row)
     return {name: entity for name, entity in found.items() if len(entity.columns) == 1}
-
-
-def _is_entity(text: str) -> bool:
-    if not any(map(str.isalnum, text)) or text in _ONE:
-        return False
-    return len(text) >= _SHORTEST or text.isdecimal()
 
 
 def _name_of(text: str) -> str:
@@ -327,11 +298,10 @@ def _name_of(text: str) -> str:
 
 def _mentions(sentence: str, entities: Collection[str]) -> list[_Mention]:
     """Where entities are mentioned, as whole words; of nested mentions the longest."""
-    found = [
-        _Mention(*match.span(), name)
-        for name in entities
-        for match in _pattern(name).finditer(sentence)
-    ]
+    found = []
+    for name in entities:
+        words = _WHOLE % r"\s+".join(map(re.escape, name.split()))
+        found += [_Mention(*m.span(), name) for m in re.finditer(words, sentence, re.IGNORECASE)]
     numbers = re.finditer(_WHOLE % _NUMBER, sentence)
     found += [_Mention(*match.span(), _name_of(match[0])) for match in numbers]
     found = [mention for mention in found if mention.name in entities]
@@ -341,8 +311,3 @@ def _mentions(sentence: str, entities: Collection[str]) -> list[_Mention]:
         if not mentions or mention.begin >= mentions[-1].end:
             mentions.append(mention)
     return mentions
-
-
-def _pattern(name: str) -> re.Pattern[str]:
-    words = r"\s+".join(map(re.escape, name.split()))
-    return re.compile(_WHOLE % words, re.IGNORECASE)

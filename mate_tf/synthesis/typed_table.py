@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
-from mate_tf.dataclass_json import require
+from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import NumericValue, column_values, parse_text
 from mate_tf.features.wordpiece import Wordpiece
@@ -35,11 +35,9 @@ _ATTEMPTS = 8
 
 
 class Made(NamedTuple):
-    """What is made at once: a question, or a true statement and then a false one.
+    """What is made at once, with its tables: a question, or a true statement and then a false one.
 
-    Attributes:
-        operation: what it is counted under.
-        examples: each question or statement with the table that it is about.
+    The operation is what it is counted under.
     """
 
     operation: str
@@ -49,8 +47,7 @@ class Made(NamedTuple):
 class NothingMadeError(ValueError):
     """Nothing can be made of a table, or of a sentence about it.
 
-    Attributes:
-        reason: a few words, the same for all tables that they are true of.
+    The reason is a few words, the same for all tables that they are true of.
     """
 
     def __init__(self, reason: str, message: str):
@@ -106,9 +103,7 @@ class TypedTable:
     def of_kind(self, *kinds: Kind, but: int | None = None) -> list[int]:
         """The columns of these kinds (without kinds: of any) that have a name and varied values.
 
-        Args:
-            kinds: text, number or date.
-            but: a column that is left out.
+        The column `but` is left out.
         """
         return [
             index
@@ -190,11 +185,9 @@ def draw_often(times: int, draw: Callable[[], Drawn | None]) -> Drawn | None:
     return None
 
 
-def require_at_least(config: Any, **fewest: int) -> None:
-    """ValueError if a field of a config is less than its fewest."""
-    for name, number in fewest.items():
-        got = getattr(config, name)
-        require(got >= number, f"expected {name} of at least {number}, got {got}")
+def require_sizes(config: Any, fewest: int, *names: str) -> None:
+    """ValueError where a field of a config is less than the fewest."""
+    require_fields(config, lambda size: size >= fewest, f"of at least {fewest}", *names)
 
 
 def table_tokens(max_seq_length: int, max_text_tokens: int) -> int:
@@ -215,14 +208,7 @@ def cell_lengths(wordpiece: Wordpiece, table: Table) -> np.ndarray:
 
 
 def excerpt(table: Table, columns: Sequence[int], origins: np.ndarray, name: str) -> Table:
-    """A table of some columns, each cell of which is from a row of its own.
-
-    Args:
-        table: the table.
-        columns: those that are taken, c of them.
-        origins: the row of the table that each cell is from, int [r, c].
-        name: the excerpt's identifier.
-    """
+    """A table of c columns, whose cells are from the rows in `origins`, int [r, c]."""
     rows = (
         tuple(table.rows[row][column] for row, column in zip(of_row, columns, strict=True))
         for of_row in origins.tolist()
@@ -241,8 +227,7 @@ def draw_run(
 ) -> Table | None:
     """Draws some columns and a run of rows, as many of them as fit; arguments as `draw_two`.
 
-    Returns:
-        The excerpt; None if two rows of two columns do not fit.
+    None if two rows of two columns do not fit.
     """
     columns: Sequence[int] = range(table.num_columns)
     if rng.random() >= 0.5:
@@ -276,8 +261,7 @@ def draw_two(
     Args:
         table: the table.
         lengths: the number of wordpieces of its cells, int [R+1, C].
-        columns: those that may be taken.
-        needed: those of which one has to be taken.
+        columns, needed: those that may be taken, and those of which one has to be.
         max_tokens: wordpieces of each excerpt, header included.
         max_rows, max_columns: of each excerpt.
         name: the first one's identifier; the second's is the same with "b".
@@ -315,9 +299,9 @@ def _second_origins(
     way: str, origins: np.ndarray, num_rows: int, rng: random.Random
 ) -> np.ndarray | None:
     """The rows that the second excerpt's cells are from, int [r, c]; None if there are too few."""
-    size = len(origins)
+    size, num_columns = origins.shape
     second = origins.copy()
-    column = rng.randrange(origins.shape[1])
+    column = rng.randrange(num_columns)
     if way == "swapped":
         second[:, column] = rng.sample(origins[:, column].tolist(), size)
         return second
@@ -325,8 +309,6 @@ def _second_origins(
     if len(beyond) < size:
         return None
     others = np.sort(rng.sample(beyond, size))
-    if way == "replaced":
-        second[:, column] = others
-    else:
-        second[:] = others[:, None]
+    columns = slice(column, column + 1) if way == "replaced" else slice(None)
+    second[:, columns] = others[:, None]
     return second

@@ -18,12 +18,12 @@ def write_folder(folder):
 
 def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_path):
     write_folder(tmp_path)
-    path = write_lines(
+    write_lines(
         tmp_path / "train.jsonl",
         {"table": INLINE, "texts": ["one", " ", "two"]},
         {"id": 7, "table": "below/one.tsv"},
     )
-    first, second = (read() for read in described_tables.read_described_tables(path))
+    first, second = described_tables.read_corpus("TEXTS", tmp_path, "train")
     assert (first.name, first.table.table_id) == ("train-1", "t")
     assert first.texts == ("one", "two")
     assert first.texts_with_titles == ("Title", "one", "two")
@@ -44,22 +44,21 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
     ({"table": INLINE, "id": "first"}, ValueError, "a different id .* got 'first' again"),
 )
 def test_a_malformed_line_is_named(tmp_path, record, error, message):
-    path = write_lines(tmp_path / "train.jsonl", {"id": "first", "table": INLINE}, record)
+    write_lines(tmp_path / "train.jsonl", {"id": "first", "table": INLINE}, record)
     with pytest.raises(error, match=rf"{message}.*line 2\)"):
-        [read() for read in described_tables.read_described_tables(path)]
+        list(described_tables.read_corpus("TEXTS", tmp_path, "train"))
 
 
 def test_a_folder_of_tables_is_one_split_and_questions_are_read_in_their_layout(tmp_path):
-    found = [
-        read() for read in described_tables.read_table_folder(write_folder(tmp_path / "tables"))
-    ]
+    folder = write_folder(tmp_path / "tables")
+    found = list(described_tables.read_corpus("TABLES", folder, "train"))
     assert [(item.name, item.table.table_id, item.texts) for item in found] == [
         (name, name, ()) for name in ("below/one.tsv", "one.csv")
     ]
     assert described_tables.corpus_splits("TABLES", tmp_path / "tables") == (["train"], [])
     (tmp_path / "none").mkdir()
     with pytest.raises(FileNotFoundError, match=r"expected tables .*, found none"):
-        list(described_tables.read_table_folder(tmp_path / "none"))
+        list(described_tables.read_corpus("TABLES", tmp_path / "none", "train"))
     question = {"id": "q", "question": "which one is it?", "answers": ["b"], "table": INLINE}
     other = {"id": "o", "question": "what?", "table": INLINE | {"id": "other"}}
     more = question | {"id": "r", "question": "and?"}
@@ -70,18 +69,15 @@ def test_a_folder_of_tables_is_one_split_and_questions_are_read_in_their_layout(
 
 
 def test_a_corpus_is_read_by_its_splits_parts_and_without_some_tables(tmp_path):
-    assert {"TEXTS", "TABLES", "WTQ", "JSONL"} <= set(
-        described_tables.LAYOUTS
-    ) and "SST2" not in described_tables.LAYOUTS
+    layouts = set(described_tables.LAYOUTS)
+    assert {"TEXTS", "TABLES", "WTQ", "JSONL"} <= layouts and "SST2" not in layouts
     tables = [{"table": INLINE | {"id": f"t{n}"}} for n in range(40)]
     write_lines(tmp_path / "train.jsonl", *tables)
     assert described_tables.corpus_splits("TEXTS", tmp_path) == (["train"], [])
 
     def ids(split, *args):
-        return [
-            item.table.table_id
-            for item in described_tables.read_corpus("TEXTS", tmp_path, split, *args)
-        ]
+        corpus = described_tables.read_corpus("TEXTS", tmp_path, split, *args)
+        return [item.table.table_id for item in corpus]
 
     division = Division("train", (("train", 50), ("dev", 50)))
     parts = [ids(split, division) for split in ("train", "dev")]

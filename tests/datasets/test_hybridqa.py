@@ -5,6 +5,7 @@ import pytest
 from mate_tf.datasets.hybridqa import expand_cells, read_hybridqa, read_hybridqa_reference
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.tables.linked_table import Passage
+from mate_tf.tables.table import Question, Table
 from tests.data_folders import HYBRIDQA_SAMPLE
 from tests.small import cases
 
@@ -69,18 +70,12 @@ def test_tables_come_with_the_passages_of_their_cells(tmp_path, folders):
     release = write_release(tmp_path, *folders)
     (linked, question), (same, second) = read_hybridqa(release, "dev")
     assert linked is same
-    assert (question.question_id, second.question_id) == ("q1", "q2")
-    assert (question.text, question.answers) == ("Which city has parks ?", ("Oslo",))
-    assert question.part_of_speech_tags == ("WDT", "NN", "VBZ", "NNS", ".")
-    table = linked.table
-    names = table.table_id, table.document_title, table.context_heading
-    assert names == ("Cities_0", "Cities", "North")
-    assert table.header == ("City", "Mayor")
-    assert table.rows == (("Oslo", "Anne Lindboe"), ("Malmö", ""))
-    oslo, malmo, sweden, city = (
-        Passage(link, PASSAGES[link])
-        for link in ("/wiki/Oslo", "/wiki/Malmö", "/wiki/Sweden", "/wiki/City")
-    )
+    tags = ("WDT", "NN", "VBZ", "NNS", ".")
+    asked = Question("Which city has parks ?", "q1", ("Oslo",), part_of_speech_tags=tags)
+    assert (question, second.question_id) == (asked, "q2")
+    rows = (("Oslo", "Anne Lindboe"), ("Malmö", ""))
+    assert linked.table == Table(("City", "Mayor"), rows, "Cities_0", "Cities", "North")
+    city, oslo, malmo, sweden = (Passage(*item) for item in PASSAGES.items())
     assert linked.passages == (((oslo,), ()), ((malmo, sweden), ()))
     assert linked.other_passages == (city,)
     ((linked, question), _) = read_hybridqa(release, "dev", original=True)

@@ -3,7 +3,6 @@
 import dataclasses
 import gzip
 import logging
-import pathlib
 import re
 
 import pytest
@@ -21,7 +20,7 @@ from mate_tf.datasets.interactions import (
 from mate_tf.datasets.tasks import splits_there
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
-from mate_tf.records.splits import read_questions, split_files
+from mate_tf.records.splits import read_questions
 from mate_tf.synthesis.creation import read_sources
 from mate_tf.tables.table import ABSENT, Question, Table
 from tests.small import cases
@@ -91,17 +90,17 @@ def test_questions_come_with_tables_history_and_negative_tables(tmp_path):
 
 
 @cases(
-    "name, splits",
-    *(("interactions.txtpb.gz", ["train"]), ("interactions_sample.txtpb", ["train"])),
-    *(("train-00000-of-00001.txtpb", ["train"]), ("random-split-1-dev.tfrecord", ["dev"])),
-    ("test.txtpb-00000-of-00001", ["test"]),
+    "name, split",
+    *(("interactions.txtpb.gz", "train"), ("interactions_sample.txtpb", "train")),
+    *(("train-00000-of-00001.txtpb", "train"), ("random-split-1-dev.tfrecord", "dev")),
+    ("test.txtpb-00000-of-00001", "test"),
 )
-def test_splits_have_the_releases_names(tmp_path, name, splits):
+def test_splits_have_the_releases_names(tmp_path, name, split):
     if "tfrecord" in name:
         write_binary(tmp_path / name, [message_class()(id="a")])
     else:
         write(tmp_path / name, CORPUS, packed=name.endswith(".gz"))
-    assert splits_there("INTERACTIONS", str(tmp_path))[0] == splits
+    assert splits_there("INTERACTIONS", str(tmp_path))[0] == [split]
 
 
 def test_a_corpus_is_tables_with_texts(tmp_path):
@@ -171,44 +170,25 @@ def test_what_is_written_is_read_back(tmp_path_factory, rows, asked):
     assert list(read_interactions(folder, "dev")) == pairs
 
 
-def made(folder, vocab_file, **options):
-    """Both kinds of records of two splits of interactions: the files, and what was said."""
-    source = write(folder / "in" / "train.txtpb.gz", ASKED, packed=True)
+def test_records_are_made_of_interactions_and_become_interactions(tmp_path, vocab_file):
+    source = write(tmp_path / "in" / "train.txtpb.gz", ASKED, packed=True)
     write(source / "dev.txtpb", ASKED.replace("s-0", "s-1").replace('"t"', '"u"'))
     creation = Creation(
         task="INTERACTIONS",
         input_dir=str(source),
-        output_dir=str(folder / "out"),
+        output_dir=str(tmp_path / "out"),
         vocab_file=str(vocab_file),
         num_shards=2,
-        **options,
+        write_interactions=True,
     )
     said = list(create_records(creation, FeatureConfig(max_seq_length=64)))
-    words = dataclasses.replace(creation, output_dir=str(folder / "words"))
+    words = dataclasses.replace(creation, output_dir=str(tmp_path / "words"))
     config = PretrainingConfig(MaskedLmConfig(64, max_predictions=4, require_text=False))
     said += create_pretraining_records(words, config)
-    files = [
-        *(file for split in ("train", "dev") for file in split_files(folder / "out", split)),
-        *split_files(folder / "words", "train_64"),
-    ]
-    return [pathlib.Path(file).read_bytes() for file in files], "\n".join(said)
-
-
-def test_records_are_made_of_interactions_and_become_interactions(tmp_path, vocab_file):
-    files, said = made(tmp_path, vocab_file, write_interactions=True)
-    assert len(files) == 6
-    assert "train: 3 of 3 questions kept" in said and "train: 10 of 10 examples kept" in said
+    text = "\n".join(said)
+    assert "train: 3 of 3 questions kept" in text and "train: 10 of 10 examples kept" in text
     for split in ("train", "dev"):
         there = read_questions(tmp_path / "out", split)
         back = read_interactions(tmp_path / "out", split)
         ids = [sorted(question.question_id for _, question in pairs) for pairs in (there, back)]
         assert ids[0] == ids[1] and len(ids[0]) == 3
-
-
-@pytest.mark.medium
-@pytest.mark.filterwarnings("ignore")  # Beam's own
-def test_beam_makes_the_same_records(tmp_path, vocab_file):
-    pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
-    alone, _ = made(tmp_path / "alone", vocab_file)
-    with_beam, _ = made(tmp_path / "beam", vocab_file, beam_options=())
-    assert with_beam == alone

@@ -6,12 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.json_lines import (
-    KEYS,
-    read_json_lines,
-    read_linked_json_lines,
-    write_json_lines,
-)
+from mate_tf.datasets import json_lines
+from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
 from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
@@ -37,7 +33,7 @@ def test_what_is_written_is_read_back(tmp_path_factory, pairs):
     path = tmp_path_factory.mktemp("pairs") / "pairs.jsonl"
     half = Table.from_rows([["a"], ["\ud800"]]), Question("\udfff?", "half")  # of a surrogate pair
     for written in (pairs, [half]):
-        assert write_json_lines(path, written) == len(written)
+        assert json_lines.write_json_lines(path, written) == len(written)
         assert list(read_json_lines(path)) == written
 
 
@@ -46,22 +42,17 @@ def test_an_id_given_twice_and_files_that_cannot_be_opened_are_refused_with_thei
     path = write_lines(tmp_path / "mine.jsonl", record, record | {"id": "q2"}, record)
     with pytest.raises(ValueError, match=r"got 'q1' again, which line 1 has \(file .*, line 3\)"):
         list(read_json_lines(path))
-    with pytest.raises(FileNotFoundError, match=r"none\.jsonl"):
-        list(read_json_lines(tmp_path / "none.jsonl"))
-    path = write_lines(tmp_path / "q.jsonl", {"question": "?", "table": "none.csv"})
-    with pytest.raises(FileNotFoundError, match=r"none\.csv'.*\(file '.*q\.jsonl', line 1\)"):
-        list(read_json_lines(path))
     (tmp_path / "b.csv").mkdir()
-    for name, message in (("a" * 5_000, "too long"), ("a\x00b", "null byte"), ("b", "directory")):
+    bad = {"none": "expected a file at", "b": "directory", "a\x00b": "null byte"}
+    for name, message in (bad | {"a" * 5_000: "too long"}).items():
         path = write_lines(tmp_path / "q.jsonl", {"question": "?", "table": f"{name}.csv"})
         with pytest.raises((OSError, ValueError), match=rf"{message}.*q\.jsonl', line 1\)"):
             list(read_json_lines(path))
 
 
 def test_names_are_made_where_there_are_none_one_for_tables_that_say_the_same(tmp_path):
-    path = write_lines(
-        tmp_path / "mine.jsonl", {"question": "where?", "answers": [3], "table": TABLE}
-    )
+    asked = {"question": "where?", "answers": [3], "table": TABLE}
+    path = write_lines(tmp_path / "mine.jsonl", asked)
     ((table, question),) = read_json_lines(path)
     assert question == Question("where?", "mine-1", ("3",))
     assert re.fullmatch("table-[0-9a-f]{12}", table.table_id)
@@ -125,10 +116,7 @@ def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
     ({"question": "?", "table": TABLE, "answers": "3"}, "expected a list for 'answers'"),
     ({"question": "?", "table": TABLE, "answer_number": "3"}, "expected a number"),
     ({"question": "?", "table": TABLE, "aggregation": "MOST"}, "expected an aggregation"),
-    (
-        {"question": "?", "table": TABLE, "answer_coordinates": [[2, 0]]},
-        r"expected cells within 2 rows and 2 columns, got \(2, 0\)",
-    ),
+    ({"question": "?", "table": TABLE, "answer_coordinates": [[2, 0]]}, r"within 2 rows and 2 col"),
     ({"question": "?", "table": TABLE, "answer_coordinates": [7]}, "expected pairs"),
     ({"question": "?", "table": TABLE, "class_index": 2**40}, "expected a class_index"),
     ({"question": "?", "table": TABLE, "answer_number": 10**400}, "expected an answer_number"),
@@ -153,7 +141,7 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
     table_keys = {"header", "rows", "document_title", "context_heading", "expansions", "file"}
     table_keys |= {field.name for field in dataclasses.fields(ReadOptions)}
-    assert explained == {*KEYS, *table_keys}
+    assert explained == {*json_lines.KEYS, *table_keys}
 
 
 # Tables with links, and their passages.
@@ -179,10 +167,8 @@ def test_a_table_with_links_and_passages_is_in_the_line_or_a_file_of_its_own(tmp
     assert linked.table.rows == (("Oslo", "Norway", "709037"), ("Bergen", "", ""))
     assert linked.passages == (((OSLO, NORWAY), (), ()), ((), (NORWAY,), ()))
     assert (linked.other_passages, linked.dead_links) == ((LIMA,), ("Sea",))
-    (tmp_path / "tables").mkdir()
-    write_lines(
-        tmp_path / "tables" / "cities.json", {k: LINKED_TABLE[k] for k in ("header", "rows")}
-    )
+    cells = {key: LINKED_TABLE[key] for key in ("header", "rows")}
+    write_lines(tmp_path / "tables" / "cities.json", cells)
     line = {"question": "where ?", "table": "tables/cities.json"}
     path = write_lines(tmp_path / "dev.jsonl", line, line)
     (linked, question), (same, _) = read_linked_json_lines(path)
@@ -210,10 +196,8 @@ def test_malformed_tables_with_links_are_refused_with_file_and_line(tmp_path, ch
         list(read_linked_json_lines(path))
 
 
-def test_a_table_file_may_lack_links_and_not_be_missing_or_no_table(tmp_path):
+def test_a_table_file_may_lack_links_and_not_be_no_table(tmp_path):
     path = write_lines(tmp_path / "dev.jsonl", WHERE | {"table": "cities.json"})
-    with pytest.raises(FileNotFoundError, match=r"cities\.json.*dev\.jsonl', line 1\)"):
-        list(read_linked_json_lines(path))
     write_lines(tmp_path / "cities.json", ["Oslo"])
     with pytest.raises(ValueError, match=r"got a list of different things .*line 1\)"):
         list(read_linked_json_lines(path))
@@ -232,7 +216,6 @@ def test_the_examples_of_tables_with_links_are_read(tmp_path):
     lines = text.split("## Tables with passages")[1].split("```json\n")[1].split("```")[0]
     (tmp_path / "train.jsonl").write_text(lines, encoding="utf-8")
     table = json.loads(lines.splitlines()[1])["table"]
-    (tmp_path / "tables").mkdir()
     write_lines(tmp_path / "tables" / "drivers.json", table)
     (first, _), (second, question) = read_linked_json_lines(tmp_path / "train.jsonl")
     assert first.passages == second.passages

@@ -3,11 +3,12 @@
 The data sets' own tests have what is particular to each.
 """
 
+import functools
 from pathlib import Path
 
 import pytest
 
-from tests.datasets.releases import RELEASES, Release, write_release
+from tests.datasets.releases import RELEASES, write_release
 
 FILES = [(name, file) for name, release in RELEASES.items() for file in release.files]
 # What is no line of the file, wherever it stands; of files that are one JSON value, no JSON.
@@ -16,10 +17,7 @@ BAD_LINE = {".tsv": "one value", ".csv": "more,cells,than#the#header", ".json": 
 
 @pytest.fixture
 def write(tmp_path):
-    def write(release: Release, **changes: bytes):
-        return write_release(tmp_path, release, **changes)
-
-    return write
+    return functools.partial(write_release, tmp_path)
 
 
 @pytest.mark.parametrize("name", RELEASES)
@@ -31,21 +29,13 @@ def test_each_release_is_read(write, name):
 @pytest.mark.parametrize(("name", "file"), FILES)
 def test_a_malformed_line_one_that_is_not_utf8_and_a_missing_file_are_named(write, name, file):
     release = RELEASES[name]
-    good = release.files[file]
-    bad = BAD_LINE[Path(file).suffix]
-    directory = write(release, **{file: f"{good}{bad}\n".encode()})
-    number = good.count("\n") + 1
-    with pytest.raises(ValueError, match=rf"expected (.|\n)*{file}', line {number}\)"):
-        list(release.read(directory, "train"))
-    release = RELEASES[name]
-    good = release.files[file]
-    directory = write(release, **{file: good.encode() + b"\xff\n"})
-    number = good.count("\n") + 1
-    with pytest.raises(ValueError, match=rf"[0\\]xff.*{file}', line {number}\)"):
-        list(release.read(directory, "train"))
-    release = RELEASES[name]
-    directory = write(release)
-    (directory / file).unlink()
+    good, bad = release.files[file].encode(), BAD_LINE[Path(file).suffix].encode()
+    number = good.count(b"\n") + 1
+    for added, message in ((bad, "expected (.|\n)*"), (b"\xff", r"[0\\]xff.*")):
+        directory = write(release, **{file: good + added + b"\n"})
+        with pytest.raises(ValueError, match=rf"{message}{file}', line {number}\)"):
+            list(release.read(directory, "train"))
+    (write(release) / file).unlink()
     with pytest.raises(FileNotFoundError, match=file):
         list(release.read(directory, "train"))
 

@@ -60,13 +60,10 @@ def test_quotes_and_line_breaks_are_undone_and_extended_columns_read(release):
     assert second.answers == ("a", "it's")
     assert table.header == ("Song", "Year")
     assert table.rows == (("Blue", "1999"), ('say "no"', "1,000"), ("two\nlines", ""))
-    base = line().rstrip("\n")
-    write(release, f"{base}\tcount\t2.5\t1\n", header=EXTENDED)
-    ((_, full),) = read_sqa(release, "train")
-    assert (full.aggregation, full.answer_number, full.class_index) == ("COUNT", 2.5, 1)
-    write(release, f"{base}\t\t\t\n", header=EXTENDED)
-    ((_, empty),) = read_sqa(release, "train")
-    assert (empty.aggregation, empty.answer_number, empty.class_index) == ("NONE", None, None)
+    for more, values in (("count\t2.5\t1", ("COUNT", 2.5, 1)), ("\t\t", ("NONE", None, None))):
+        write(release, line().replace("\n", f"\t{more}\n"), header=EXTENDED)
+        ((_, read),) = read_sqa(release, "train")
+        assert (read.aggregation, read.answer_number, read.class_index) == values
 
 
 def test_splits_are_found_by_the_names_of_their_files_and_need_all_columns(release):
@@ -75,12 +72,10 @@ def test_splits_are_found_by_the_names_of_their_files_and_need_all_columns(relea
         write(release, line(split), name=f"{file}.tsv")
         ((_, question),) = read_sqa(release, split)
         assert question.text == split
-    write(release, header="id\tquestion\n")
-    with pytest.raises(ValueError, match=r"expected the columns \['annotator', .* line 1\)"):
-        list(read_sqa(release, "train"))
-    write(release, header="")
-    with pytest.raises(ValueError, match=r"expected the columns .* got \[\].* line 1\)"):
-        list(read_sqa(release, "train"))
+    for header, message in (("id\tquestion\n", r"\['annotator', .*"), ("", r".* got \[\].*")):
+        write(release, header=header)
+        with pytest.raises(ValueError, match=rf"expected the columns {message} line 1\)"):
+            list(read_sqa(release, "train"))
 
 
 def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):

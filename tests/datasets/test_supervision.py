@@ -81,11 +81,9 @@ def test_a_value_in_two_cells_is_not_found_and_an_ambiguous_text_is_its_last_cel
     assert (question.answer_coordinates, question.answer_number) == ((), 5.0)
     with pytest.raises(SupervisionError, match="answer not found"):
         supervise(table, Question("?", answers=["$5"]), strict=False)
-    assert supervise(TABLE, Question("?", answers=["Peru"]), strict=False).answer_coordinates == (
-        (3, 0),
-    )
-    question = supervise(TABLE, Question("?", answers=["2"]), strict=False)
-    assert (question.answer_coordinates, question.answer_number) == (((2, 1),), 2.0)
+    for answer, cell, number in (("Peru", (3, 0), None), ("2", (2, 1), 2.0)):
+        question = supervise(TABLE, Question("?", answers=[answer]), strict=False)
+        assert (question.answer_coordinates, question.answer_number) == ((cell,), number)
 
 
 def test_supervision_that_is_given_is_kept():
@@ -131,11 +129,8 @@ def test_a_name_with_a_note_below_is_found_where_no_cell_is_the_name():
     assert cells("x", "Grove Hotel\n\nin Boise", answer="grove hotel") == ((1, 0),)
     assert cells("Grove Hotel", "Grove Hotel\nin Boise", answer="Grove Hotel") == ((0, 0),)
     assert cells("12\nkm", answer="12") == ()
-    for rows in (
-        ["Fox\nGrove Hotel"],
-        ["Grove Hotel\na", "Grove Hotel\nb"],
-        ["Grove Hotel, Boise"],
-    ):
+    no_names = ["Fox\nGrove Hotel"], ["Grove Hotel\na", "Grove Hotel\nb"], ["Grove Hotel, Boise"]
+    for rows in no_names:
         with pytest.raises(SupervisionError, match="answer not found"):
             cells(*rows, answer="Grove Hotel")
 
@@ -171,9 +166,7 @@ def test_original_supervision_takes_the_last_cell_or_the_number_when_not_strict(
     assert supervised("PERU").answer_coordinates == ((0, 1),)
     assert supervised("1.5").answer_coordinates == ((3, 1),)
     assert supervised("7").answer_number == 7.0
-    with pytest.raises(
-        SupervisionError, match=r"ambiguous answer: .* \(table 'table', question 'q"
-    ):
+    with pytest.raises(SupervisionError, match=r"ambiguous answer: .* \(table 'table', question"):
         supervised("Peru", "Peru")
 
 
@@ -211,12 +204,10 @@ def test_given_supervision_is_checked_and_not_looked_for(fields, kept, kept_by_o
     for original, is_kept in ((False, kept), (True, kept_by_original)):
         if is_kept:
             assert check_supervision(TABLE, question, strict, original) is question
-        else:
-            with pytest.raises(
-                SupervisionError, match=r"got none \(table 'medals', .*'q'"
-            ) as error:
-                check_supervision(TABLE, question, strict, original)
-            assert error.value.reason == "no answer given"
+            continue
+        with pytest.raises(SupervisionError, match=r"got none \(table 'medals', .*'q'") as error:
+            check_supervision(TABLE, question, strict, original)
+        assert error.value.reason == "no answer given"
 
 
 PLANETS = Table.from_rows(
@@ -261,14 +252,13 @@ def test_what_a_question_mentions_says_what_is_done_with_it(question, answers, a
     assert list(found.answer_coordinates) == cells
 
 
-@cases(
-    "question, answers",
-    ("who found it?", ["Galileo"]),
-    ("what is the number of the day?", ["7"]),  # nothing of the table gives it
-    ("which kind is listed most?", ["gas"]),  # in two cells, and nothing is mentioned
-)
-def test_what_nothing_decides_is_left_open(question, answers):
-    assert derived(PLANETS, Question(question, answers=answers)) is None
+def test_what_nothing_decides_is_left_open():
+    for question, answer in (
+        ("who found it?", "Galileo"),
+        ("what is the number of the day?", "7"),  # nothing of the table gives it
+        ("which kind is listed most?", "gas"),  # in two cells, and nothing is mentioned
+    ):
+        assert derived(PLANETS, Question(question, answers=(answer,))) is None
 
 
 @cases(

@@ -9,6 +9,7 @@ from tests.small import cases
 
 TABFACT = Path("../shared/data/tabfact")
 ENTRY = [["it be blue", "it be red", 'it be "1#2"'], [1, 0, 0], "colours"]
+SO = [["so"], [1], ""]
 
 
 @pytest.fixture
@@ -30,15 +31,10 @@ def write(release, name, content):
 
 
 def test_reads_statements_with_class_table_and_caption(release):
-    other = [["so"], [1], ""]
-    write(
-        release, "tokenized_data/val_examples.json", {"1-2.html.csv": other, "1-1.html.csv": ENTRY}
-    )
+    write(release, "tokenized_data/val_examples.json", {"1-2.html.csv": SO, "1-1.html.csv": ENTRY})
     pairs = list(read_tabfact(release, "dev"))
-    assert [question.question_id for _, question in pairs] == [
-        "1-2.html.csv_0-0_0",
-        *(f"1-1.html.csv_{i}-0_0" for i in range(3)),
-    ]
+    ids = [question.question_id for _, question in pairs]
+    assert ids == ["1-2.html.csv_0-0_0", *(f"1-1.html.csv_{i}-0_0" for i in range(3))]
     assert [question.class_index for _, question in pairs] == [1, 1, 0, 0]
     assert pairs[3][1].text == 'it be "1#2"'
     table = pairs[1][0]
@@ -50,7 +46,7 @@ def test_reads_statements_with_class_table_and_caption(release):
 
 
 def test_parts_of_the_test_split_are_read_by_their_lists_of_tables(release):
-    entries = {"1-2.html.csv": [["so"], [1], ""], "1-1.html.csv": ENTRY}
+    entries = {"1-2.html.csv": SO, "1-1.html.csv": ENTRY}
     write(release, "tokenized_data/test_examples.json", entries)
     write(release, "data/complex_test_id.json", ["1-1.html.csv"])
     tables = [table.table_id for table, _ in read_tabfact(release, "complex_test")]
@@ -62,15 +58,10 @@ def test_original_reads_what_was_collected_without_captions(release):
     write(release, "collected_data/r2_training_all.json", {"1-2.html.csv": [["so"], [1], "x"]})
     write(release, "data/train_id.json", ["1-2.html.csv", "1-1.html.csv"])
     pairs = list(read_tabfact(release, "train", original=True))
-    assert [question.question_id for _, question in pairs][:2] == [
-        "1-2.html.csv_0-0_0",
-        "1-1.html.csv_0-0_0",
-    ]
-    assert {table.table_id for table, _ in pairs} == {
-        "table_csv/1-1.html.csv",
-        "table_csv/1-2.html.csv",
-    }
-    assert {table.document_title for table, _ in pairs} == {""}
+    ids = [question.question_id for _, question in pairs]
+    assert ids[:2] == ["1-2.html.csv_0-0_0", "1-1.html.csv_0-0_0"]
+    names = {(table.table_id, table.document_title) for table, _ in pairs}
+    assert names == {("table_csv/1-1.html.csv", ""), ("table_csv/1-2.html.csv", "")}
     assert pairs[1][0].rows == (("sky", "blue"), ("n/a", ""))
 
 
@@ -97,7 +88,7 @@ def test_malformed_files_are_refused_by_their_name(release, file, content, messa
 @pytest.mark.parametrize("original", [False, True])
 def test_a_table_without_a_row_is_refused_with_its_file(release, original):
     (release / "data" / "all_csv" / "1-2.html.csv").write_text("name\n")
-    entries = {"1-2.html.csv": [["so"], [1], ""]}
+    entries = {"1-2.html.csv": SO}
     write(release, "tokenized_data/val_examples.json", entries)
     write(release, "collected_data/r1_training_all.json", entries)
     write(release, "collected_data/r2_training_all.json", {})

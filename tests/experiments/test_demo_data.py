@@ -11,12 +11,6 @@ from experiments.demo_data.people import PARTS, questions
 DATA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "demo_data"
 
 
-def read_table(name: str) -> tuple[list[str], list[list[str]]]:
-    with open(DATA / name, encoding="utf-8", newline="") as file:
-        header, *rows = csv.reader(file)
-    return header, rows
-
-
 QUESTIONS = {
     split: [*map(json.loads, (DATA / f"{split}.jsonl").read_text(encoding="utf-8").splitlines())]
     for split in ("train", "dev")
@@ -26,7 +20,8 @@ ALL_QUESTIONS = QUESTIONS["train"] + QUESTIONS["dev"]
 
 def test_answers_follow_from_their_cells() -> None:
     for question in ALL_QUESTIONS:
-        _, rows = read_table(question["table"])
+        text = (DATA / question["table"]).read_text(encoding="utf-8")
+        _, *rows = csv.reader(text.splitlines(keepends=True))
         coordinates = [tuple(pair) for pair in question["answer_coordinates"]]
         assert coordinates and len(set(coordinates)) == len(coordinates)
         assert all(row >= 0 and column >= 0 for row, column in coordinates)

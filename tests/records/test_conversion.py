@@ -76,7 +76,6 @@ def test_given_cells_and_classes_are_not_looked_for_and_sentences_need_no_table(
     assert convert(builder, TABLE, asked, True, "SQA").reason == "no answer given"
     kept = convert(builder, TABLE, asked, False, "SQA")
     assert list(kept.notes) == ["no labels (no answer given)"]
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=32))
     for table in (TABLE, None):
         outcome = convert(builder, table, Question("a", class_index=1), True, "TABFACT")
         assert outcome.features is not None and not outcome.notes
@@ -167,10 +166,8 @@ def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
     if isinstance(content, dict):
         content = json.dumps(json.loads(file.read_text()) | content).encode()
     file.write_bytes(content)
-    with pytest.raises(
-        ValueError,
-        match=rf"conversion.json to say how the records were made, got an error: {message}",
-    ):
+    error = f"conversion.json to say how the records were made, got an error: {message}"
+    with pytest.raises(ValueError, match=error):
         read_conversion(tmp_path)
 
 

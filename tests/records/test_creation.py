@@ -26,13 +26,9 @@ MASKED = PretrainingConfig(MaskedLmConfig(max_seq_length=24, require_text=False)
 def creation_of(folder, num_tables, **changes) -> Creation:
     """The creation of records from a training split with two questions about each table."""
     (folder / "in").mkdir(exist_ok=True)
-    tables = [Table.from_rows([["a"], ["b"]], table_id=f"t{n}") for n in range(num_tables)]
-    pairs = [
-        (table, Question("a", f"{table.table_id}-{n}", answers=("b",)))
-        for table in tables
-        for n in range(2)
-    ]
-    write_json_lines(folder / "in" / "train.jsonl", pairs)
+    tables = [Table.from_rows([["a"], ["b"]], table_id=f"t{n // 2}") for n in range(2 * num_tables)]
+    asked = (Question("a", f"{table.table_id}-{n % 2}", ("b",)) for n, table in enumerate(tables))
+    write_json_lines(folder / "in" / "train.jsonl", zip(tables, asked, strict=True))
     creation = Creation(
         task="JSONL",
         input_dir=str(folder / "in"),

@@ -13,7 +13,7 @@ from mate_tf.records import pretraining
 from mate_tf.records.batches import read_records
 from mate_tf.records.splits import split_files
 from mate_tf.tables.table import Table
-from tests.small import assert_same_files, cases
+from tests.small import cases
 
 CONFIG = PretrainingConfig(
     MaskedLmConfig(max_seq_length=20, max_predictions=4, min_text_length=2, require_text=False),
@@ -24,16 +24,12 @@ CONFIG = PretrainingConfig(
 
 def make_corpus():
     """Tables of one cell and more, every third without a text."""
-    return [
-        DescribedTable(
-            f"d{n}",
-            Table.from_rows(
-                [["a", "b"], *([c, str(n)] for c in "cdefgh"[: n % 6 + 1])], None, f"t{n}"
-            ),
-            () if n % 3 == 0 else ("new york city has people and names", "is it a city?"),
-        )
-        for n in range(7)
-    ]
+    corpus = []
+    for n in range(7):
+        rows = [["a", "b"], *([c, str(n)] for c in "cdefgh"[: n % 6 + 1])]
+        texts = ("new york city has people and names", "is it a city?") if n % 3 else ()
+        corpus.append(DescribedTable(f"d{n}", Table.from_rows(rows, None, f"t{n}"), texts))
+    return corpus
 
 
 @pytest.fixture(scope="module")
@@ -47,29 +43,20 @@ def expected(tmp_path_factory, vocab_file):
 
 def test_every_table_gives_examples_of_each_length_in_the_file_of_the_shortest(expected):
     directory, counts = expected
-    num_tokens = {}
+    num_tokens, examples = {}, []
     for length in CONFIG.lengths:
-        examples = read_records(split_files(directory, f"train_{length}")).as_numpy_iterator()
-        masks = [example["input_mask"] for example in examples]
-        assert {mask.shape for mask in masks} == {(length,)}
-        assert len(masks) == counts[f"kept with {length} tokens at most"]
-        num_tokens[length] = [int(mask.sum()) for mask in masks]
+        found = list(read_records(split_files(directory, f"train_{length}")).as_numpy_iterator())
+        assert {example["input_mask"].shape for example in found} == {(length,)}
+        assert len(found) == counts[f"kept with {length} tokens at most"]
+        num_tokens[length] = [int(example["input_mask"].sum()) for example in found]
+        examples += found
     assert max(num_tokens[20]) <= 20 < min(num_tokens[40])
     assert [CONFIG.of_length(length).max_predictions for length in CONFIG.lengths] == [4, 8]
     assert len(num_tokens[20]) > len(make_corpus()) * 3  # also of those drawn for 40 tokens
-    directory, counts = expected
-    examples = [
-        example
-        for length in CONFIG.lengths
-        for example in read_records(split_files(directory, f"train_{length}")).as_numpy_iterator()
-    ]
     assert len(examples) == counts["kept"] == counts["read"] == 7 * 3 * 2
-    negatives = sum(int(example["is_random_table"][0]) for example in examples)
-    assert negatives == counts["kept with another table in its table's place"] > 0
-    of_tables = collections.Counter(
-        example["table_id"][0].decode() for example in examples if not example["is_random_table"][0]
-    )
-    assert of_tables["t0"] == of_tables["t3"] == 6  # without texts they are never replaced
+    kept = [example["table_id"][0] for example in examples if not example["is_random_table"][0]]
+    assert len(examples) - len(kept) == counts["kept with another table in its table's place"] > 0
+    assert kept.count(b"t0") == kept.count(b"t3") == 6  # without texts they are never replaced
 
 
 def test_an_example_follows_from_its_name_and_its_successors_table(vocab_file, wordpiece):
@@ -93,10 +80,8 @@ def test_an_example_follows_from_its_name_and_its_successors_table(vocab_file, w
 def test_a_negative_is_always_another_table(wordpiece, ids):
     table = {name: Table.from_rows([["a"], [name]], table_id=name) for name in "xyz"}
     text = ("a b c d e f",)
-    members = [
-        pretraining.Member(n, 0, DescribedTable(f"{n}", table[id_], text))
-        for n, id_ in enumerate(ids)
-    ]
+    described = (DescribedTable(f"{n}", table[id_], text) for n, id_ in enumerate(ids))
+    members = [pretraining.Member(n, 0, item) for n, item in enumerate(described)]
     config = dataclasses.replace(CONFIG, longer_lengths=())
     builders = [MaskedLmBuilder(wordpiece, config.masked_lm)]
     for id_, example in zip(ids, pretraining.draw_examples(builders, config, members), strict=True):
@@ -142,18 +127,3 @@ def test_places_do_not_depend_on_the_order_of_the_tables():
     )
     assert forwards == backwards
     assert {shard for shard, _ in forwards} == {0, 1, 2}
-
-
-@pytest.mark.filterwarnings("ignore")  # Beam's own
-def test_two_workers_write_the_bytes_of_one_process(tmp_path, vocab_file, expected):
-    pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')
-    from mate_tf.records.beam import draw_split
-
-    directory, counts = expected
-    options = ("--direct_num_workers=2", "--direct_running_mode=multi_processing")
-    found = draw_split(
-        make_corpus, str(vocab_file), CONFIG, str(tmp_path), "train", num_shards=3, options=options
-    )
-    assert found == counts
-    assert len(list(directory.iterdir())) == 6
-    assert_same_files(tmp_path, directory)

@@ -23,9 +23,8 @@ TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
 def examples(wordpiece):
     """Examples of 9 to 28 tokens, named by their place."""
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=LENGTH))
-    questions = [
-        Question("a " * (1 + 7 * n % 20), f"q{n}", answer_coordinates=((0, 1),)) for n in range(20)
-    ]
+    asked = [(f"q{n}", "a " * (1 + 7 * n % 20)) for n in range(20)]
+    questions = [Question(text, name, answer_coordinates=((0, 1),)) for name, text in asked]
     return [builder.build(TABLE, question).features for question in questions]
 
 
@@ -168,9 +167,8 @@ def test_a_label_outside_of_the_table_is_named_with_its_question(tmp_path, examp
     example["label_ids"] = np.where(np.arange(LENGTH) == place, 1, example["label_ids"])
     path = tmp_path / "train.tfrecord"
     write_records(path, [*examples[:3], example])
-    message = (
-        rf"table's body, got one on token {place}, whose row_ids is 0 \(question 'q3', .*, record 3"
-    )
+    where = r"\(question 'q3', .*, record 3"
+    message = f"table's body, got one on token {place}, whose row_ids is 0 {where}"
     with pytest.raises(ValueError, match=message):
         check_records(path)
 
@@ -238,10 +236,9 @@ def test_files_without_examples_and_no_files_are_refused(tmp_path):
         ("empty", "expected examples in .*empty, got none"),
         ("short", "expected a TFRecord file of examples, got .*short: the file is cut short"),
     ):
-        with pytest.raises(ValueError, match=message):
-            read_records(tmp_path / name)
-        with pytest.raises(ValueError, match=message):
-            read_records([tmp_path / name] * 2)
+        for files in (tmp_path / name, [tmp_path / name] * 2):
+            with pytest.raises(ValueError, match=message):
+                read_records(files)
     with pytest.raises(ValueError, match="at least one record file, got none"):
         read_records([])
     for path in (tmp_path / "absent", tmp_path):
@@ -258,9 +255,8 @@ def test_batches_hold_examples_of_like_length_and_are_trimmed(file, examples, re
         limit = batch["input_ids"].shape[1]
         below = {12: 0, 20: 12, 32: 20}[limit]
         assert all(below < lengths[name] <= limit for name in batch_names)
-        assert (
-            batch["label_ids"].shape == batch["numeric_values"].shape == (len(batch_names), limit)
-        )
+        for name in ("label_ids", "numeric_values"):
+            assert batch[name].shape == (len(batch_names), limit)
         assert batch["question_id_ints"].shape == (len(batch_names), 64)
         assert remainder == "keep" or len(batch_names) == 3
         seen += batch_names

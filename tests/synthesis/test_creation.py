@@ -19,6 +19,7 @@ from mate_tf.synthesis.creation import Files, read_sources, write_questions, wri
 from mate_tf.synthesis.questions import QuestionsConfig
 from mate_tf.synthesis.statements import StatementsConfig
 from tests.datasets.releases import RELEASES, write_release
+from tests.small import cases
 from tests.synthesis.small_tables import CITIES
 
 LENGTH = 600
@@ -57,13 +58,11 @@ def write(kind: str, files: Files) -> str:
     return write_statements(files, STATEMENTS, [kind])
 
 
-@pytest.mark.parametrize(
-    ("kind", "left_out"),
-    [
-        ("questions", {"table: fewer than two columns to ask about": 1}),
-        ("synthetic", {"table: one row": 1}),
-        ("counterfactual", {"table: no sentence": 1, "sentence: no entity of the table": 8}),
-    ],
+@cases(
+    "kind, left_out",
+    ("questions", {"table: fewer than two columns to ask about": 1}),
+    ("synthetic", {"table: one row": 1}),
+    ("counterfactual", {"table: no sentence": 1, "sentence: no entity of the table": 8}),
 )
 def test_parts_share_no_table_and_leave_out_none_without_a_reason(
     files, wordpiece, tmp_path, kind, left_out
@@ -97,14 +96,12 @@ def test_parts_share_no_table_and_leave_out_none_without_a_reason(
     assert "    expected at least 1 row below the header" in report
 
 
-@pytest.mark.parametrize(
-    ("kind", "digest"),
-    [
-        ("questions", "6397e8c9204a4f43"),
-        # The default model's statements had no first, last and range: d6347c67ca6a952a.
-        ("synthetic", "9bfb18210431da68"),
-        ("counterfactual", "d6514f066ca51f1a"),
-    ],
+@cases(
+    "kind, digest",
+    ("questions", "6397e8c9204a4f43"),
+    # The default model's statements had no first, last and range: d6347c67ca6a952a.
+    ("synthetic", "9bfb18210431da68"),
+    ("counterfactual", "d6514f066ca51f1a"),
 )
 def test_a_seed_gives_the_same_files_in_every_version(files, tmp_path, kind, digest):
     """The default model was trained on such files; another draw or wording makes another model."""
@@ -133,15 +130,13 @@ def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(
-    ("changes", "kinds", "message"),
-    [
-        ({}, ["other"], r"expected kinds of .*synthetic.*, got \['other'\]"),
-        ({}, [], "expected kinds of .*, got none"),
-        ({"layout": "SQA"}, ["synthetic"], "expected a layout of .*TEXTS.*, got 'SQA'"),
-        ({"output_dir": ""}, ["synthetic"], "expected another folder than the input's"),
-        ({"parts": "train=60"}, ["synthetic"], "percentages .* that add up to 100"),
-    ],
+@cases(
+    "changes, kinds, message",
+    ({}, ["other"], r"expected kinds of .*synthetic.*, got \['other'\]"),
+    ({}, [], "expected kinds of .*, got none"),
+    ({"layout": "SQA"}, ["synthetic"], "expected a layout of .*TEXTS.*, got 'SQA'"),
+    ({"output_dir": ""}, ["synthetic"], "expected another folder than the input's"),
+    ({"parts": "train=60"}, ["synthetic"], "percentages .* that add up to 100"),
 )
 def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message):
     files = dataclasses.replace(files, **({"output_dir": tmp_path} | changes))
@@ -171,13 +166,12 @@ def test_few_tables_leave_no_part_empty_and_an_empty_part_has_no_file_of_an_earl
     assert len(list(tmp_path.glob("*.jsonl"))) == 1
 
 
-@pytest.mark.parametrize(
+@cases(
     "kind, release, sources",
-    [  # For TEXTS see tests/datasets/test_described_tables.py.
-        ("WTQ", "WTQ", [("csv/0.csv", ())]),
-        ("TABLES", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
-        ("TABFACT", "TabFact", [("t.csv", ("so",))]),
-    ],
+    # For TEXTS see tests/datasets/test_described_tables.py.
+    ("WTQ", "WTQ", [("csv/0.csv", ())]),
+    ("TABLES", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
+    ("TABFACT", "TabFact", [("t.csv", ("so",))]),
 )
 def test_tables_come_from_folders_and_releases(tmp_path, kind, release, sources):
     write_release(tmp_path, RELEASES[release])

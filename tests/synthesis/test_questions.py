@@ -1,5 +1,6 @@
 """Questions are answered a second time by what their names say, and excerpts are held to limits."""
 
+import dataclasses
 import random
 
 import hypothesis.strategies as st
@@ -8,24 +9,25 @@ from hypothesis import given, settings
 
 from mate_tf.datasets.supervision import supervise
 from mate_tf.features.numeric import values_in_column
-from mate_tf.synthesis.question_wording import FORMS, HELD_OUT, phrase
-from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig, draw, synthetic_questions
-from mate_tf.synthesis.rewriting import rewritten
+from mate_tf.synthesis.made_tables import rewritten
+from mate_tf.synthesis.question_drawing import OPERATIONS, draw
+from mate_tf.synthesis.questions import (
+    FORMS,
+    HELD_OUT,
+    QuestionsConfig,
+    phrase,
+    synthetic_questions,
+)
 from mate_tf.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
 from mate_tf.tables.table import ABSENT, Table
+from tests.small import cases
 from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 
-OPERATORS = {
-    "count": ("COUNT",),
-    "sum": ("SUM",),
-    "average": ("AVERAGE",),
-    "difference": ("DIFFERENCE",),
-    "is": ("IS_GREATER", "IS_LESS", "IS_EQUAL"),
-    "comparison": ("GREATER", "LESS"),
-    "distinct": ("DISTINCT",),
-    "largest": ("NONE", "MAX"),
-    "smallest": ("NONE", "MIN"),
+OPERATORS: dict[str, tuple[str, ...]] = {
+    name.lower(): (name,) for name in ("COUNT", "SUM", "AVERAGE", "DIFFERENCE", "DISTINCT")
 }
+OPERATORS |= {"is": ("IS_GREATER", "IS_LESS", "IS_EQUAL"), "comparison": ("GREATER", "LESS")}
+OPERATORS |= {"largest": ("NONE", "MAX"), "smallest": ("NONE", "MIN")}
 WITH_ANSWER = ("MAX", "MIN", "GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL", "DISTINCT")
 
 
@@ -56,25 +58,19 @@ def answer_rows(drawn, table: Table) -> set[int]:
         return {r for r in every if table.rows[r][column] == table.rows[row][column]}
     if form in ("difference", "is_equal") or form.startswith(("comparison", "is_")):
         return {row for row, _ in (drawn.cells["a"], drawn.cells["b"])}
-    if form.endswith("_where") and form not in ("sum_where", "average_where"):
+    if form.endswith("_where") or form in ("look_up", "select", "count", "count_of_value"):
         return where
-    if form == "distinct":
+    if form in ("distinct", "count_all", "sum", "average"):
         return set(every)
     if form == "has":
         return {drawn.cells["a"][0]}
     if form.endswith("having"):
         said = "no" if "not_" in form else "yes"
         return {row for row in every if text(row, "K") == said}
-    if form in ("look_up", "select", "count", "count_of_value"):
-        return where
-    if form in ("sum", "average", "sum_where", "average_where"):
-        return where if "K" in drawn.columns else set(every)
     if form == "look_up_by_two":
         return {row for row in where if text(row, "L") == quoted("w")}
     if form == "other":
         return where - {named["a"]}
-    if form == "count_all":
-        return set(every)
     if form.startswith("position"):
         ends = {"position_first": 0, "position_last": table.num_rows - 1}
         steps = {"position_next": 1, "position_previous": -1}
@@ -87,13 +83,8 @@ def answer_rows(drawn, table: Table) -> set[int]:
         ordered = sorted(numbers, key=lambda row: numbers[row], reverse=form == "top_most")
         return set(ordered[: {"2": 2, "two": 2}.get(drawn.words["t"], 3)])
     said = drawn.words["t"].replace(",", "") if form.endswith("round") else quoted("v")
-    threshold = float(said)
-    is_more = "_more_" in form
-    return {
-        row
-        for row, number in numbers.items()
-        if number != threshold and (number > threshold) == is_more
-    }
+    sign = 1 if "_more_" in form else -1
+    return {row for row, number in numbers.items() if sign * number > sign * float(said)}
 
 
 @pytest.mark.medium
@@ -131,16 +122,10 @@ def computed_again(drawn, table: Table) -> str:
 
 @pytest.mark.parametrize("operation", OPERATIONS)
 def test_each_operation_is_found_and_put_in_words(operation):
-    wide = Table(
-        (*CITIES.header, "Coast", "Port", "Total cost", "Visited"),
-        tuple(
-            (*row, coast, port, cost, f"2024-0{month}-05")
-            for row, coast, port, cost, month in zip(
-                CITIES.rows, "xyyx", ("yes", "no", "no", "yes"), "5794", "1341", strict=True
-            )
-        ),
-        "wide",
-    )
+    columns = ("xyyx", ("yes", "no", "no", "yes"), "5794", [f"2024-0{n}-05" for n in "1341"])
+    more = zip(*columns, strict=True)
+    rows = [row + others for row, others in zip(CITIES.rows, more, strict=True)]
+    wide = Table.from_rows(rows, (*CITIES.header, "Coast", "Port", "Total cost", "Visited"))
     table, rng = TypedTable(wide), random.Random(0)
     found = [drawn for _ in range(80) if (drawn := draw(operation, table, rng)) is not None]
     assert found
@@ -166,30 +151,25 @@ def test_a_pair_of_forms_has_each_side_s_words():
     assert not [form for forms in FORMS.values() for form in forms if set("[]|/") & set(form)]
 
 
-DATED = Table(
-    ("Order", "Date", "Price"),
-    tuple(
-        (f"A{number}", date, price)
-        for number, (date, price) in enumerate(
-            (("2023-03-05", "120"), ("2024-03-09", "80"), ("2024-07-01", "95"), ("2022-01-02", "7"))
-        )
-    ),
-    "dated",
+DATED = Table.from_rows(
+    [
+        ("Order", "Date", "Price"),
+        *(("A0", "2023-03-05", "120"), ("A1", "2024-03-09", "80")),
+        *(("A2", "2024-07-01", "95"), ("A3", "2022-01-02", "7")),
+    ]
 )
 
 
-@pytest.mark.parametrize(
-    ("operation", "form", "words", "rows"),
-    [
-        ("within", "within", {"t": "2024"}, (1, 2)),
-        ("within", "count_within", {"t": "2023"}, (0,)),
-        ("within", "sum_within", {"t": "2024"}, (1, 2)),
-        ("beyond", "beyond_more_year", {"t": "2023"}, (1, 2)),
-        ("count_beyond", "count_less_year", {"t": "2023"}, (3,)),
-        ("beyond", "beyond_more_round", {"t": "100"}, (0,)),
-        ("beyond", "beyond_less_round", {"t": "50"}, (3,)),
-        ("top", "top_least", {"t": "two"}, (1, 3)),
-    ],
+@cases(
+    "operation, form, words, rows",
+    ("within", "within", {"t": "2024"}, (1, 2)),
+    ("within", "count_within", {"t": "2023"}, (0,)),
+    ("within", "sum_within", {"t": "2024"}, (1, 2)),
+    ("beyond", "beyond_more_year", {"t": "2023"}, (1, 2)),
+    ("count_beyond", "count_less_year", {"t": "2023"}, (3,)),
+    ("beyond", "beyond_more_round", {"t": "100"}, (0,)),
+    ("beyond", "beyond_less_round", {"t": "50"}, (3,)),
+    ("top", "top_least", {"t": "two"}, (1, 3)),
 )
 def test_rows_beyond_and_within_what_is_said(operation, form, words, rows):
     table = TypedTable(DATED)
@@ -204,15 +184,13 @@ def test_a_month_is_said_by_its_name():
     assert {d.rows for d in found if d.words["t"] in ("march", "march 2024")} == {(0, 1)}
 
 
-@pytest.mark.parametrize(
-    ("operation", "name", "said"),
-    [
-        ("largest", "Price", ("most expensive", "costs the most", "costs most")),
-        ("smallest", "Age", ("youngest",)),
-        ("comparison", "Ticket price", ("cheaper", "more expensive", "costs more", "costs less")),
-        ("is_more", "Distance", ("longer", "shorter")),
-        ("difference", "Age", ("older",)),
-    ],
+@cases(
+    "operation, name, said",
+    ("largest", "Price", ("most expensive", "costs the most", "costs most")),
+    ("smallest", "Age", ("youngest",)),
+    ("comparison", "Ticket price", ("cheaper", "more expensive", "costs more", "costs less")),
+    ("is_more", "Distance", ("longer", "shorter")),
+    ("difference", "Age", ("older",)),
 )
 def test_a_column_s_own_adjectives(operation, name, said):
     cells = tuple((f"name{i}", str(number)) for i, number in enumerate((5, 9, 12)))
@@ -248,7 +226,7 @@ def made(wordpiece, config=CONFIG, table=CITIES):
 
 
 def test_excerpts_fit_and_are_parts_of_the_table(wordpiece):
-    config = QuestionsConfig(questions_per_table=40, max_seq_length=260, max_question_tokens=130)
+    config = dataclasses.replace(CONFIG, max_seq_length=260, max_question_tokens=130)
     questions = made(wordpiece, config)
     assert {"look_up", "count"} <= {operation for operation, _, _ in questions}
     sizes = set()
@@ -286,7 +264,7 @@ def test_answers_are_what_the_cells_say(wordpiece):
 
 def test_some_questions_lose_the_rows_or_the_column_that_they_are_about(wordpiece):
     of_share = {
-        share: made(wordpiece, QuestionsConfig(**{**vars(CONFIG), "absent": share}))
+        share: made(wordpiece, dataclasses.replace(CONFIG, absent=share))
         for share in (0.0, 0.5, 1.0)
     }
     for share, found in of_share.items():
@@ -302,14 +280,9 @@ def test_some_questions_lose_the_rows_or_the_column_that_they_are_about(wordpiec
 
 
 def test_values_stay_where_numbers_and_dates_are_written_in_another_way():
-    table = Table.from_rows(
-        [
-            ["a", "b", "c", "d"],
-            ["1,234.5", "5 January 2024", "1999", "x"],
-            ["12", "17 March 2023", "2004", "7"],
-            ["1234567", "30 June 2021", "1950", "8"],
-        ]
-    )
+    rows = [["1,234.5", "5 January 2024", "1999", "x"], ["12", "17 March 2023", "2004", "7"]]
+    rows += [["1234567", "30 June 2021", "1950", "8"]]
+    table = Table.from_rows(rows, ["a", "b", "c", "d"])
     texts = set()
     for seed in range(60):
         again = rewritten(table, random.Random(seed))
@@ -323,21 +296,15 @@ def test_values_stay_where_numbers_and_dates_are_written_in_another_way():
 def test_the_same_seed_and_name_give_the_same_questions(wordpiece):
     first = made(wordpiece)
     assert made(wordpiece) == first
-    other = made(wordpiece, QuestionsConfig(**{**vars(CONFIG), "seed": 1}))
+    other = made(wordpiece, dataclasses.replace(CONFIG, seed=1))
     assert [q.text for _, _, q in other] != [q.text for _, _, q in first]
     ids = [question.question_id for _, _, question in first]
     assert len(set(ids)) == len(ids) <= 40
 
 
 def test_held_out_forms_are_about_whole_tables_where_they_are_asked_to_be(wordpiece):
-    config = QuestionsConfig(
-        questions_per_table=8,
-        whole_tables=True,
-        max_seq_length=800,
-        max_question_tokens=200,
-        operations=("look_up",),
-        held_out_forms=True,
-    )
+    of_look_up = {"operations": ("look_up",), "held_out_forms": True, "whole_tables": True}
+    config = dataclasses.replace(CONFIG, questions_per_table=8, max_seq_length=800, **of_look_up)
     beginnings = tuple(form.split(" {")[0].split(" the")[0] for form in HELD_OUT["look_up"])
     questions = made(wordpiece, config)
     assert questions
@@ -347,35 +314,31 @@ def test_held_out_forms_are_about_whole_tables_where_they_are_asked_to_be(wordpi
         assert len(question.answer_coordinates) == 1
 
 
-@pytest.mark.parametrize(
-    ("table", "options", "reason"),
-    [
-        (Table(("a", "a"), (("x", "y"), ("z", "u")), "t"), {}, "fewer than two columns"),
-        (CITIES, {"whole_tables": True, "max_seq_length": 210}, "too long"),
-        (
-            Table(("a", "b"), (("x", "y"), ("x", "y"), ("u", "v"), ("u", "v")), "t"),
-            {"operations": ("average",)},
-            "no question found",
-        ),
-    ],
+@cases(
+    "table, options, reason",
+    (Table(("a", "a"), (("x", "y"), ("z", "u")), "t"), {}, "fewer than two columns"),
+    (CITIES, {"whole_tables": True, "max_seq_length": 210}, "too long"),
+    (
+        Table(("a", "b"), (("x", "y"), ("x", "y"), ("u", "v"), ("u", "v")), "t"),
+        {"operations": ("average",)},
+        "no question found",
+    ),
 )
 def test_what_gives_no_question_says_why(wordpiece, table, options, reason):
-    config = QuestionsConfig(**{**vars(CONFIG), **options})
+    config = dataclasses.replace(CONFIG, **options)
     with pytest.raises(NothingMadeError, match=f"table '{table.table_id}'") as error:
         made(wordpiece, config, table)
     assert reason in error.value.reason
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"questions_per_table": 0}, "questions_per_table of at least 1, got 0"),
-        ({"max_rows": 1}, "max_rows of at least 2, got 1"),
-        ({"max_seq_length": 44}, "max_seq_length of at least 48, 40 of them for the text, got 44"),
-        ({"operations": ("divide",)}, r"got \['divide'\]"),
-        ({"operations": ()}, "got none"),
-        ({"held_out_forms": True}, "with the operation look_up alone"),
-    ],
+@cases(
+    "options, message",
+    ({"questions_per_table": 0}, "questions_per_table of at least 1, got 0"),
+    ({"max_rows": 1}, "max_rows of at least 2, got 1"),
+    ({"max_seq_length": 44}, "max_seq_length of at least 48, 40 of them for the text, got 44"),
+    ({"operations": ("divide",)}, r"got \['divide'\]"),
+    ({"operations": ()}, "got none"),
+    ({"held_out_forms": True}, "with the operation look_up alone"),
 )
 def test_wrong_options_are_refused(options, message):
     with pytest.raises(ValueError, match=message):

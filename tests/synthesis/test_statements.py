@@ -1,5 +1,6 @@
 import collections
 import dataclasses
+import itertools
 import random
 import re
 
@@ -10,9 +11,22 @@ from hypothesis import strategies as st
 
 from mate_tf.synthesis.statement_drawing import draw_true, verbalize
 from mate_tf.synthesis.statement_execution import OPERATIONS, Aggregate, Condition, Count, Select
-from mate_tf.synthesis.statements import StatementsConfig, kind_of_id, synthetic_pairs
-from mate_tf.synthesis.typed_table import WAYS, NothingMadeError, cell_lengths, draw_often, draw_two
+from mate_tf.synthesis.statements import (
+    StatementsConfig,
+    counterfactual_pairs,
+    kind_of_id,
+    synthetic_pairs,
+)
+from mate_tf.synthesis.typed_table import (
+    WAYS,
+    Made,
+    NothingMadeError,
+    cell_lengths,
+    draw_often,
+    draw_two,
+)
 from mate_tf.tables.table import Table
+from tests.small import cases
 from tests.synthesis.small_tables import (
     ABOVE,
     AREA,
@@ -40,45 +54,43 @@ GRAMMAR = set(
 )
 
 
-@pytest.mark.parametrize(
+@cases(
     "statement, texts",
-    [
-        (
-            says(Select(COUNTRY, of(CITY, "Lima")), "Peru"),
-            {
-                "the Country of Lima is Peru",
-                "the Country for Lima is Peru",
-                "the Country where City is Lima is Peru",
-            },
-        ),
-        (
-            says(Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)), "Lima"),
-            {"the City when People is the highest is Lima"},
-        ),
-        (
-            says(Count(ABOVE), "2"),
-            {
-                "there are exactly 2 rows where Area is greater than the average Area",
-                "the number of rows when Area is higher than the mean Area is 2",
-            },
-        ),
-        (
-            says(Aggregate("minimum", FOUNDED), "1535", "less"),
-            {"the earliest Founded is before 1535"},
-        ),
-        (
-            says(Aggregate("last", FOUNDED, of(COUNTRY, "Peru")), "1535", "less"),
-            {
-                "the last Founded where Country is Peru is before 1535",
-                "the Founded in the last row where Country is Peru is earlier than 1535",
-            },
-        ),
-        (says(Aggregate("range", AREA), "4.5"), {"the range of Area is 4.5"}),
-        (
-            says(Count(of(COUNTRY, "Peru")), "1", "greater"),
-            {"more than 1 of the rows have Country Peru"},
-        ),
-    ],
+    (
+        says(Select(COUNTRY, of(CITY, "Lima")), "Peru"),
+        {
+            "the Country of Lima is Peru",
+            "the Country for Lima is Peru",
+            "the Country where City is Lima is Peru",
+        },
+    ),
+    (
+        says(Select(CITY, (Condition(PEOPLE, "equal", Aggregate("maximum", PEOPLE)),)), "Lima"),
+        {"the City when People is the highest is Lima"},
+    ),
+    (
+        says(Count(ABOVE), "2"),
+        {
+            "there are exactly 2 rows where Area is greater than the average Area",
+            "the number of rows when Area is higher than the mean Area is 2",
+        },
+    ),
+    (
+        says(Aggregate("minimum", FOUNDED), "1535", "less"),
+        {"the earliest Founded is before 1535"},
+    ),
+    (
+        says(Aggregate("last", FOUNDED, of(COUNTRY, "Peru")), "1535", "less"),
+        {
+            "the last Founded where Country is Peru is before 1535",
+            "the Founded in the last row where Country is Peru is earlier than 1535",
+        },
+    ),
+    (says(Aggregate("range", AREA), "4.5"), {"the range of Area is 4.5"}),
+    (
+        says(Count(of(COUNTRY, "Peru")), "1", "greater"),
+        {"more than 1 of the rows have Country Peru"},
+    ),
 )
 def test_a_statement_has_several_wordings(statement, texts):
     wordings = {verbalize(statement, TYPED_CITIES, random.Random(seed)) for seed in range(300)}
@@ -119,7 +131,6 @@ def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):
     of_statement, of_excerpt = collections.Counter(), collections.Counter()
     for pair in many_pairs:
         (here, true), (there, false) = pair.examples
-        assert (true.class_index, false.class_index) == (1, 0)
         assert true.text == false.text
         assert here.header == there.header and here.num_rows == there.num_rows
         assert here.rows != there.rows
@@ -143,20 +154,14 @@ def test_ways_and_operations_are_spread_evenly(many_pairs):
     assert len(set(ids)) == len(ids)
 
 
-def columns_of(table: Table) -> list[tuple[str, ...]]:
-    return list(zip(*table.rows, strict=True))
-
-
 def test_the_ways_are_what_they_say(many_pairs):
     rows = set(MANY.rows)
     for pair in many_pairs:
         (here, true), (there, _) = pair.examples
         way = kind_of_id(true.question_id)[1]
         columns = [MANY.header.index(name) for name in here.header]
-        same = [
-            sorted(one) == sorted(other)
-            for one, other in zip(columns_of(here), columns_of(there), strict=True)
-        ]
+        pairs = zip(zip(*here.rows, strict=True), zip(*there.rows, strict=True), strict=True)
+        same = [sorted(one) == sorted(other) for one, other in pairs]
         of_table = {tuple(row[column] for column in columns) for row in rows}
         if way == "elsewhere":
             assert set(here.rows) <= of_table and set(there.rows) <= of_table
@@ -208,17 +213,15 @@ def test_excerpts_are_of_the_table_s_cells(table, seed):
     assert all(row in rows for row in drawn[1].rows)  # each after the one before
 
 
-@pytest.mark.parametrize(
+@cases(
     "header, rows, reason",
-    [
-        (["a", "b"], [("x", "1")], "one row"),
-        (["a", "b"], [("x", "y"), ("z", "y")], "no column of numbers beside another"),
-        (["a", "b"], [("x", "1"), ("z", "1")], "no column of numbers beside another"),
-        (["b"], [("1",), ("2",)], "no column of numbers beside another"),
-        (["b", "b"], [("1", "x"), ("2", "y")], "no column of numbers beside another"),
-        (["a", "b"], [("x " * 400, "1"), ("y " * 400, "2")], "no excerpt fits"),
-        (["a " * 195, "b " * 195], [("x", "1"), ("y", "2")], "no statement found"),
-    ],
+    (["a", "b"], [("x", "1")], "one row"),
+    (["a", "b"], [("x", "y"), ("z", "y")], "no column of numbers beside another"),
+    (["a", "b"], [("x", "1"), ("z", "1")], "no column of numbers beside another"),
+    (["b"], [("1",), ("2",)], "no column of numbers beside another"),
+    (["b", "b"], [("1", "x"), ("2", "y")], "no column of numbers beside another"),
+    (["a", "b"], [("x " * 400, "1"), ("y " * 400, "2")], "no excerpt fits"),
+    (["a " * 195, "b " * 195], [("x", "1"), ("y", "2")], "no statement found"),
 )
 def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
     wordpiece, header, rows, reason
@@ -229,15 +232,114 @@ def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
     assert error.value.reason == reason
 
 
-@pytest.mark.parametrize(
+@cases(
     "changes, message",
-    [
-        ({"operations_per_excerpt": 0}, "expected operations_per_excerpt of at least 1, got 0"),
-        ({"max_seq_length": 40}, "expected max_seq_length of at least 208, 200 .* got 40"),
-        ({"max_rows": 1}, "expected max_rows of at least 2, got 1"),
-        ({"max_columns": 1}, "expected max_columns of at least 2, got 1"),
-    ],
+    ({"operations_per_excerpt": 0}, "expected operations_per_excerpt of at least 1, got 0"),
+    ({"max_seq_length": 40}, "expected max_seq_length of at least 208, 200 .* got 40"),
+    ({"max_rows": 1}, "expected max_rows of at least 2, got 1"),
+    ({"max_columns": 1}, "expected max_columns of at least 2, got 1"),
 )
 def test_a_config_that_makes_nothing_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         dataclasses.replace(CONFIG, **changes)
+
+
+def swap(*sentences: str, table: Table = CITIES, seed: int = 0) -> list[Made | NothingMadeError]:
+    return list(counterfactual_pairs(table, sentences, seed))
+
+
+def false_texts(sentence: str, table: Table = CITIES) -> set[str]:
+    """What a sentence may become, by many seeds."""
+    made = (swap(sentence, table=table, seed=seed)[0] for seed in range(40))
+    return {pair.examples[1][1].text for pair in made if isinstance(pair, Made)}
+
+
+@cases(
+    "sentence, texts",
+    # Neither Cusco, which is in Peru too, nor a country for the sentence's own.
+    (
+        "Lima is in Peru",
+        {"Santiago is in Peru", "Quito is in Peru", "Lima is in Chile", "Lima is in Ecuador"},
+    ),
+    ("LIMA, lima!", {f"{city}, {city}!" for city in ("Cusco", "Santiago", "Quito")}),
+    ("in all 600 live there", {"in all 1,000 live there", "in all 400 live there"}),
+    # Numbers by value; a name may look like a negation.
+    ("600.0 or 1000 live there", {"400 or 1000 live there", "600.0 or 400 live there"}),
+    ("Lima is No. 1", {f"{city} is No. 1" for city in ("Cusco", "Santiago", "Quito")}),
+)
+def test_an_entity_is_swapped_for_another_that_is_not_true_there(sentence, texts):
+    assert false_texts(sentence) == texts
+
+
+def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
+    (pair,) = swap("Lima is in Peru")
+    assert isinstance(pair, Made)
+    (here, true), (there, false) = pair.examples
+    assert (true.text, true.class_index, false.class_index) == ("Lima is in Peru", 1, 0)
+    assert here == there == CITIES
+    assert swap("Lima is in Peru") == [pair]
+
+
+@cases(
+    "sentence, reason",
+    ("nobody knows", "no entity of the table"),
+    ("Limassol is a city of it", "no entity of the table"),
+    ("Lima is not in Chile", "a negation"),
+    ("Lima isn’t in Chile", "a negation"),
+    ("No city but Lima is in Peru", "a negation"),
+    ("1,0001 and 1600.5 are others", "no entity of the table"),
+    ("Lima, Cusco, Santiago, Quito", "no other entity"),
+    ("Peru, Chile and Ecuador", "no other entity"),
+)
+def test_a_sentence_without_an_entity_to_swap_is_left_out(sentence, reason):
+    (error,) = swap(sentence)
+    assert isinstance(error, NothingMadeError) and error.reason == reason
+
+
+def test_entities_in_two_columns_are_left_alone_and_the_longest_is_swapped_whole():
+    table = dataclasses.replace(CITIES, rows=(*CITIES.rows, ("Peru", "Peru", "", "", "")))
+    texts = false_texts("Lima is in Peru", table)
+    assert texts == {"Santiago is in Peru", "Quito is in Peru", "Cusco is in Peru"}
+    table = Table.from_rows([("New York",), ("York",), ("Rome",)], ["City"])
+    assert false_texts("he saw New York", table) == {"he saw Rome"}
+    table = Table.from_rows([("No Doubt",), ("The Who",)], ["Band"])  # no negation
+    assert false_texts("she sang for No Doubt", table) == {"she sang for The Who"}
+
+
+@given(st.integers(0, 10**9), st.integers(0, 3))
+def test_a_number_is_found_in_any_writing(number, decimals):
+    table = Table.from_rows([(str(number),), (f"{number + 7:,}",)], ["n"])
+    sentence = f"about {number:,}.{'0' * decimals} of them".replace(". ", " ")
+    texts = false_texts(sentence, table)
+    if number == 1:
+        assert not texts
+    else:
+        assert texts == {f"about {number + 7:,} of them"}
+
+
+def test_the_same_pair_is_made_once():
+    first, second = swap("Lima is in Peru", "Lima is in Peru")
+    assert isinstance(first, Made)
+    assert isinstance(second, NothingMadeError) and second.reason == "made before"
+
+
+_sentences = st.lists(
+    st.sampled_from([*(cell for row in CITIES.rows for cell in row if cell), "so", "and", "in"]),
+    min_size=1,
+    max_size=6,
+).map(" ".join)
+
+
+@given(_sentences, st.integers(0, 99))
+def test_a_counterfactual_differs_in_one_entity_of_one_column(sentence, seed):
+    (pair,) = swap(sentence, seed=seed)
+    if isinstance(pair, NothingMadeError):
+        return
+    (_, true), (_, false) = pair.examples
+    assert true.text == sentence != false.text
+    columns = ([cell for cell in column if cell] for column in zip(*CITIES.rows, strict=True))
+    swaps = [pair for column in columns for pair in itertools.permutations(column, 2)]
+    # As a word: the 4 of 400 stays.
+    made = [re.sub(rf"(?<!\S){re.escape(old)}(?!\S)", new, sentence) for old, new in swaps]
+    explained = [new for (_, new), text in zip(swaps, made, strict=True) if text == false.text]
+    assert explained and all(new not in sentence for new in explained)
