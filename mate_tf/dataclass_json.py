@@ -32,15 +32,10 @@ Dataclass = TypeVar("Dataclass")
 def from_dict(cls: type[Dataclass], values: Any, name: str = "config") -> Dataclass:
     """A dataclass out of what `dataclasses.asdict` gave, possibly by way of JSON.
 
-    Args:
-        cls: the dataclass.
-        values: a mapping; a field with a default may be missing. A key in the dataclass's
-            FORMER_FIELDS, options of former versions, may have the value that it has there. A
-            missing field in its FORMER_VALUES has the value of then, not the default.
-        name: what the dataclass is called in errors.
-
-    Raises:
-        ValueError: for an unknown or missing key, or a value that is not of the field's type.
+    A field with a default may be missing. A key in the dataclass's FORMER_FIELDS, options of former
+    versions, may have the value that it has there. A missing field in its FORMER_VALUES has the
+    value of then, not the default. ValueError, with the dataclass's name, for an unknown or missing
+    key, or a value that is not of the field's type.
     """
     return convert(values, cls, name)
 
@@ -52,7 +47,7 @@ def convert(
     current: Any = None,
     read: Callable[[Any, Any], Any] = lambda value, kind: value,
 ) -> Any:
-    """A value of an annotated type; a mapping changes `current` where there is one.
+    """A value of an annotated type; errors as `from_dict`.
 
     A dataclass of several kinds has a function `kind_of_values` that says which one a mapping is.
 
@@ -62,9 +57,6 @@ def convert(
         name: what the value is called in errors.
         current: the dataclass whose fields a mapping replaces; None for a new one.
         read: makes of a value that is written in another way, and its type, what JSON would say.
-
-    Raises:
-        ValueError: as `from_dict`.
     """
     if hasattr(kind, "kind_of_values") and isinstance(value, Mapping):
         kind, value, current = kind.kind_of_values(value, current)
@@ -121,12 +113,12 @@ def _convert_fields(
     if current is not None:
         return dataclasses.replace(current, **values)
     values = getattr(kind, "FORMER_VALUES", {}) | values
-    required = [
+    missing = [
         field.name
         for field in dataclasses.fields(kind)
         if field.default is field.default_factory is dataclasses.MISSING
+        and field.name not in values
     ]
-    missing = [key for key in required if key not in values]
     if missing:
         raise ValueError(f"expected the keys {', '.join(missing)} in {name}, which lacks them")
     return kind(**values)
@@ -139,33 +131,23 @@ def _field_types(kind: Any) -> dict[str, Any]:
 
 
 PREFIX = "--config."
-_READERS: dict[Any, Callable[[str], Any]] = {
-    bool: lambda text: {"true": True, "false": False}[text.lower()],
-    int: int,
-    float: float,
-}
+_READERS: dict[Any, Callable[[str], Any]] = {int: int, float: float}
+_READERS[bool] = lambda text: {"true": True, "false": False}[text.lower()]
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
     """Separates command line arguments into (others, overrides of the config)."""
-    others = [argument for argument in arguments if not argument.startswith(PREFIX)]
     overrides = [argument for argument in arguments if argument.startswith(PREFIX)]
-    return others, overrides
+    return [argument for argument in arguments if argument not in overrides], overrides
 
 
 def apply_overrides(config: Dataclass, overrides: Sequence[str], **changes: Any) -> Dataclass:
     """The config with overrides such as "--config.encoder.num_layers=6", all applied at once.
 
-    Values are read by the type of the field: tuples with commas, an absent value as `none`.
-
-    Args:
-        config: a dataclass.
-        overrides: one key and value each.
-        **changes: fields that are replaced first; the config's own checks see only the result.
-
-    Raises:
-        ValueError: for an override that is not key=value, an unknown key (the message lists the
-            known ones) or a value that is not of the field's type.
+    Values are read by the type of the field: tuples with commas, an absent value as `none`. Other
+    changes of fields come first; the config's own checks see only the result. ValueError for an
+    override that is not key=value, an unknown key (the message lists the known ones) or a value
+    that is not of the field's type.
     """
     config = copy.copy(config)
     for name, value in changes.items():

@@ -20,21 +20,13 @@ if TYPE_CHECKING:
 
 # Informative lines of TensorFlow's C++ side, and what it writes before the first of them.
 _CHATTER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog\(\) ")
-
-
 _KERAS_MAY_TAKE = ("cv2", "matplotlib", "pandas", "pyarrow", "scipy", "sklearn")
 
 
 def import_extra(module: str, extra: str, purpose: str) -> Any:
-    """A module of a package that one of our extras brings.
+    """A module of a package that an extra of setup.py brings, for a purpose: "to read 'a.xlsx'".
 
-    Args:
-        module: its name.
-        extra: of setup.py.
-        purpose: what for, such as "to read 'table.xlsx'".
-
-    Raises:
-        ModuleNotFoundError: if it is not installed; the message says how to install it.
+    ModuleNotFoundError if it is not installed; the message says how to install it.
     """
     try:
         return importlib.import_module(module)
@@ -190,26 +182,18 @@ def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:
 
 
 class TpuProgram(NamedTuple):
-    """A program that libtpu compiled.
+    """A program that libtpu compiled."""
 
-    Attributes:
-        text: its HLO after all optimisations.
-        memory: sizes in bytes, by names such as `temp_size_in_bytes`.
-        cost: "flops" and "bytes accessed", among others.
-    """
-
-    text: str
-    memory: Any
-    cost: dict[str, float]
+    text: str  # its HLO after all optimisations
+    memory: Any  # sizes in bytes, by names such as `temp_size_in_bytes`
+    cost: dict[str, float]  # "flops" and "bytes accessed", among others
 
 
 def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> TpuProgram:
     """Compiles a serialized HLO module for a TPU that need not be there.
 
-    JAX's public functions compile only what JAX has traced.
-
-    Raises:
-        RuntimeError: if it does not compile, such as for lack of the chip's memory.
+    JAX's public functions compile only what JAX has traced. RuntimeError if it does not compile,
+    such as for lack of the chip's memory.
     """
     # Read by libtpu: where there is no TPU, it would wait for a machine's description.
     for name, value in (
@@ -240,10 +224,7 @@ def compile_for_device(program: bytes, device: Any) -> Any:
     """Compiles a serialized HLO module for one of JAX's devices, and loads it there.
 
     Other threads may run meanwhile. The result's `execute` takes and returns lists of arrays, its
-    `get_compiled_memory_stats` tells sizes in bytes.
-
-    Raises:
-        RuntimeError: if it does not compile.
+    `get_compiled_memory_stats` tells sizes in bytes. RuntimeError if it does not compile.
     """
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client

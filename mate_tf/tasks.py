@@ -11,31 +11,19 @@ from typing import Any
 
 @dataclasses.dataclass(frozen=True)
 class TaskSpec:
-    """The parts of a task, by their names in mate_tf/models/NAME.py and mate_tf/training.
+    """The parts of a task, by their names in mate_tf/models/NAME.py and mate_tf/training."""
 
-    Attributes:
-        name: what configs and exported folders call the task.
-        config: the class of its options, a frozen dataclass.
-        model: the Keras model, made from an encoder's config and the options.
-        training_config: the class of a training run's config.
-        decode: reads answers off the model's outputs; None for a task that answers nothing.
-        outputs: the outputs that `decode` reads; a model may lack some of them.
-        needs_tables: whether it answers from a table only, and takes no sentence alone.
-        measures: where in mate_tf/training its checks and its evaluation are.
-    """
-
-    name: str
-    config: str
-    model: str
-    training_config: str
-    decode: str | None = None
-    outputs: tuple[str, ...] = ()
-    needs_tables: bool = False
-    measures: str = "measures"
+    name: str  # what configs and exported folders call the task
+    prefix: str  # PREFIXConfig are its options, PREFIXTrainingConfig a training run's config
+    model: str  # the Keras model, made from an encoder's config and the options
+    decode: str | None = None  # reads answers off the model's outputs; None where there are none
+    outputs: tuple[str, ...] = ()  # what it reads; a model may lack some of them
+    needs_tables: bool = False  # whether it answers from a table only, and takes no sentence alone
+    measures: str = "measures"  # where in mate_tf/training its checks and its evaluation are
 
     @property
     def config_class(self) -> type[Any]:
-        return self._of(f"models.{self.name}", self.config)
+        return self._of(f"models.{self.name}", f"{self.prefix}Config")
 
     @property
     def model_class(self) -> Callable[..., Any]:
@@ -43,7 +31,7 @@ class TaskSpec:
 
     @property
     def training_config_class(self) -> type[Any]:
-        return self._of("training.config", self.training_config)
+        return self._of("training.config", f"{self.prefix}TrainingConfig")
 
     @property
     def check_data(self) -> Callable[..., None]:
@@ -68,9 +56,8 @@ TASKS: dict[str, TaskSpec] = {
     for task in (
         TaskSpec(
             "table_qa",
-            "TableQAConfig",
+            "TableQA",
             "TableQuestionAnswering",
-            "TableQATrainingConfig",
             "decode_cells",
             ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
             needs_tables=True,
@@ -78,22 +65,20 @@ TASKS: dict[str, TaskSpec] = {
         ),
         TaskSpec(
             "classification",
-            "ClassificationConfig",
+            "Classification",
             "SequenceClassification",
-            "ClassificationTrainingConfig",
             "decode_classes",
             ("class_logits",),
         ),
         TaskSpec(
             "span_reading",
-            "SpanReadingConfig",
             "SpanReading",
-            "SpanReadingTrainingConfig",
+            "SpanReading",
             "decode_spans",
             ("span_logits", "class_logits"),
             needs_tables=True,
         ),
-        TaskSpec("masked_lm", "MaskedLMConfig", "MaskedLanguageModel", "MaskedLMTrainingConfig"),
+        TaskSpec("masked_lm", "MaskedLM", "MaskedLanguageModel"),
     )
 }
 ANSWERING = tuple(name for name, task in TASKS.items() if task.decode is not None)
@@ -103,7 +88,8 @@ def task_of(config: Any) -> TaskSpec:
     """The task with these options; ValueError where there is none."""
     kind = type(config)
     for task in TASKS.values():
-        if (kind.__module__, kind.__qualname__) == (f"mate_tf.models.{task.name}", task.config):
+        name = f"mate_tf.models.{task.name}.{task.prefix}Config"
+        if f"{kind.__module__}.{kind.__qualname__}" == name:
             return task
     raise ValueError(f"expected the options of a task ({', '.join(TASKS)}), got {kind.__name__}")
 
@@ -120,12 +106,9 @@ def answering_task(config: Any) -> TaskSpec:
 
 
 def model_of(encoder_config: Any, task_config: Any, dtype: str = "float32") -> Any:
-    """A task's model with its first weights.
+    """A task's model with its first weights, from an `EncoderConfig` and the task's options.
 
-    Args:
-        encoder_config: an `EncoderConfig`.
-        task_config: the task's options.
-        dtype: the Keras policy to compute in, such as "mixed_bfloat16".
+    The dtype is the Keras policy to compute in, such as "mixed_bfloat16".
     """
     model = task_of(task_config).model_class(encoder_config, task_config, dtype=dtype)
     model.build()

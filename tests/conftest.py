@@ -2,13 +2,13 @@
 
 import logging
 import os
+import string
 import sys
 
 import hypothesis
 import pytest
 
 from tests.golden_tally import TALLY
-from tests.vocabulary import vocab_file, wordpiece  # noqa: F401 (fixtures of many folders)
 
 # oneDNN's kernels round in another order than the plain ones, which one ill-conditioned gradient of
 # the original would show (see tests/golden/test_heads.py). Set before TensorFlow is imported.
@@ -25,6 +25,29 @@ hypothesis.settings.register_profile(
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
 hypothesis.settings.load_profile("mate_tf")
+
+# A small vocabulary for tests of what is made of tables.
+SPECIAL = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+CHARACTERS = string.ascii_lowercase + string.digits + "éßøд"
+WORDS = [
+    *(f"##{character}" for character in CHARACTERS),
+    *"city name people new york ##ville".split(),
+]
+VOCABULARY = [*SPECIAL, *string.punctuation, "–", "京", *CHARACTERS, *WORDS]
+
+
+@pytest.fixture(scope="session")
+def vocab_file(tmp_path_factory):
+    path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
+    path.write_text("\n".join(VOCABULARY) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def wordpiece(vocab_file):
+    from mate_tf.features.wordpiece import Wordpiece  # imports TensorFlow
+
+    return Wordpiece(vocab_file)
 
 
 @pytest.fixture

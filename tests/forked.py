@@ -10,6 +10,7 @@ import multiprocessing
 import os
 import pathlib
 import runpy
+import socket
 import subprocess
 import sys
 import tempfile
@@ -21,7 +22,14 @@ from typing import Any
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["tests.forked_imports"])
+_CONTEXT.set_forkserver_preload(["mate_tf.records.splits", "mate_tf.training.loop"])
+
+
+def free_port() -> int:
+    """A port of this machine that nothing listens at."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return free.getsockname()[1]
 
 
 def start(function: Callable[..., Any], *args: Any) -> BaseProcess:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 import pathlib
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
@@ -57,6 +57,26 @@ def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> path
     return path
 
 
+def write_examples(
+    folder: pathlib.Path,
+    features: Any,
+    pairs: Mapping[str, Iterable[tuple]],
+    pieces: Iterable[str] = PIECES,
+    tagger: Any = None,
+) -> pathlib.Path:
+    """Writes a vocabulary and records of each split's tables and questions; returns the folder."""
+    from mate_tf.features.builder import FeatureBuilder
+    from mate_tf.features.wordpiece import Wordpiece
+    from mate_tf.records.records import write_records
+
+    wordpiece = Wordpiece(write_vocabulary(folder / "vocab.txt", pieces))
+    builder = FeatureBuilder(wordpiece, features, tagger)
+    for split, of_split in pairs.items():
+        examples = (builder.build(*pair).features for pair in of_split)
+        write_records(folder / f"{split}.tfrecord", examples)
+    return folder
+
+
 @contextlib.contextmanager
 def without_tables() -> Iterator[None]:
     """Exports within it lack the signature `tables`, whose graph takes most of their time."""
@@ -89,14 +109,18 @@ def export_small(
     import keras
 
     from mate_tf.features.config import FeatureConfig
-    from mate_tf.models.table_qa import TableQuestionAnswering
+    from mate_tf.models.table_qa import TableQAConfig
     from mate_tf.serving.export import export_saved_model
+    from mate_tf.tasks import model_of
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     vocab_file = write_vocabulary(folder.parent / "vocab.txt", pieces)
     keras.utils.set_random_seed(0)
-    model = model or TableQuestionAnswering(dataclasses.replace(ENCODER, vocab_size=len(pieces)))
-    model.build()
+    encoder = dataclasses.replace(ENCODER, vocab_size=len(pieces))
+    if model is None:
+        model = model_of(encoder, TableQAConfig())
+    else:
+        model.build()
     with contextlib.nullcontext() if tables else without_tables():
         export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=max_seq_length), folder)
     return folder

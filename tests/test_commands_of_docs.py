@@ -18,7 +18,8 @@ import pytest
 from mate_tf.command_line import ask, show
 from mate_tf.command_line.main import COMMANDS, _parse, main
 from mate_tf.weights.run import FILE
-from tests.forked import ROOT, run_program, start_program
+from tests.forked import ROOT, free_port, run_program, start_program
+from tests.small import write_lines
 from tests.test_examples import run_blocks
 from tests.weights.small_models import table_qa, values_of, write_hugging_face
 
@@ -174,12 +175,6 @@ def is_ready(output: pathlib.Path) -> bool:
     return "ready: " in read(output / "stdout")
 
 
-def free_port() -> int:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
-
-
 def listens(port: int) -> bool:
     with socket.socket() as client:
         return client.connect_ex(("127.0.0.1", port)) == 0
@@ -197,18 +192,13 @@ def write_files(folder: pathlib.Path) -> None:
         name = f"countries{number or ''}.csv"
         rows = ["country,capital", *(f"{country},{capitals[country]}" for country in countries)]
         (folder / "my_data" / name).write_text("\n".join(rows))
+        asked = {f"what is the capital of {country}?": capitals[country] for country in countries}
+        asked["which country is first?"] = last  # wrong, which a calibration needs too
         lines += [
-            {
-                "question": f"what is the capital of {country}?",
-                "answers": [capitals[country]],
-                "table": name,
-            }
-            for country in countries
+            {"question": question, "answers": [answer], "table": name}
+            for question, answer in asked.items()
         ]
-        # One whose answer is wrong, for a calibration needs wrong answers too.
-        lines += [{"question": "which country is first?", "answers": [last], "table": name}]
-    text = "".join(f"{json.dumps(line)}\n" for line in lines)
-    (folder / "my_data" / "train.jsonl").write_text(text)
+    write_lines(folder / "my_data" / "train.jsonl", *lines)
     book = openpyxl.Workbook()
     sheet = book.create_sheet("2024")
     for row in (["Country", "Revenue"], ["Norway", "450"], ["Chile", "800"]):
@@ -224,11 +214,7 @@ def write_files(folder: pathlib.Path) -> None:
     (folder / "page.html").write_text("<table><tr><td>a</td></tr></table>" * 2 + table)
     vocabulary = (ROOT / "mate_tf" / "default_model" / "vocab.txt").read_text("utf-8").splitlines()
     sizes = dict(SMALL_ENCODER, vocab_size=len(vocabulary), max_position_embeddings=512)
-    config = {
-        "num_hidden_layers": sizes["num_layers"],
-        "num_attention_heads": sizes["num_heads"],
-        **sizes,
-    }
+    config = {"num_hidden_layers": 1, "num_attention_heads": sizes["num_heads"], **sizes}
     write_hugging_face(folder / "minilm", values_of(table_qa(0, None, **sizes)), **config)
     (folder / "minilm" / "vocab.txt").write_text("\n".join(vocabulary))
 

@@ -8,6 +8,9 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.dataclass_json import apply_overrides
 from tests.small import cases
 
+TABLEFORMER = "attention.architecture=mate_tableformer"
+TABLE_ETC = "attention.architecture=table_etc attention"
+
 
 @cases(
     "values, message",
@@ -20,29 +23,15 @@ from tests.small import cases
     ),
     ("attention.original_bucketing=True attention.coverage=1.0", "'multi_view' and without o.*1.0"),
     ("attention.architecture=linformer", "sequence_length and .*got 0 and 256"),
-    (
-        "attention.architecture=tableformer attention.relation_kind=vector",
-        "relation_kind.*'vector'",
-    ),
-    (
-        "attention.architecture=mate_tableformer attention.disabled_relations=3,0,13",
-        r"1 to 12, got \[0, 13\]",
-    ),
+    (f"{TABLEFORMER} attention.relation_kind=vector", "relation_kind.*'vector'"),
+    (f"{TABLEFORMER} attention.disabled_relations=3,0,13", r"1 to 12, got \[0, 13\]"),
     ("attention.bucket_size=-1", "bucket_size of at least 1"),
-    (
-        "attention.architecture=table_etc attention.evaluator=multi_view",
-        r"None or in \('dense',\) with architecture 'table_etc', got 'multi_view'",
-    ),
-    *(
-        (f"attention.architecture=table_etc attention.{name}={value}", f"{expected}.* got {value}")
-        for name, value, expected in (
-            ("num_global_tokens", 0, "an even num_global_tokens of at least 2"),
-            ("num_global_tokens", 255, "an even num_global_tokens of at least 2"),
-            ("num_global_tokens", -2, "an even num_global_tokens of at least 2"),
-            ("local_radius", 0, "local_radius of at least 1,"),
-            ("max_relative_distance", -1, "max_relative_distance of at least 0,"),
-        )
-    ),
+    (f"{TABLE_ETC}.evaluator=multi_view", r"in \('dense',\) with .* 'table_etc', got 'multi_view'"),
+    (f"{TABLE_ETC}.num_global_tokens=0", "an even num_global_tokens of at least 2.* got 0"),
+    (f"{TABLE_ETC}.num_global_tokens=255", "an even num_global_tokens of at least 2.* got 255"),
+    (f"{TABLE_ETC}.num_global_tokens=-2", "an even num_global_tokens of at least 2.* got -2"),
+    (f"{TABLE_ETC}.local_radius=0", "local_radius of at least 1, got 0"),
+    (f"{TABLE_ETC}.max_relative_distance=-1", "max_relative_distance of at least 0, got -1"),
     ("num_heads=7", "multiple of num_heads, got 768 and 7"),
     ("position=relative", "position in .*got 'relative'"),
     ("activation=relu", "activation in .*got 'relu'"),
@@ -62,10 +51,7 @@ def test_a_value_that_cannot_work_is_refused(values, message):
         {"layers": 3},
         "unknown key encoder.layers; the known keys are vocab_size, hidden_size, num_l",
     ),
-    (
-        {"attention": {"scale_relations": True}},
-        "expected False for encoder.attention.scale_relations, an option of former versions",
-    ),
+    ({"attention": {"scale_relations": True}}, "False for .*scale_relations, an option of former"),
 )
 def test_a_key_that_there_is_not_is_refused(values, message):
     with pytest.raises(ValueError, match=message):
@@ -107,6 +93,9 @@ def test_what_former_versions_stored_is_read_without_options_of_other_kinds(arch
     assert EncoderConfig.from_dict(values).attention == AttentionConfig(architecture, **options)
 
 
+LINFORMER = AttentionConfig("linformer", sequence_length=9)
+
+
 @cases(
     "overrides, expected",
     (["bucket_size=8"], AttentionConfig(bucket_size=8, coverage=1.0)),
@@ -115,10 +104,7 @@ def test_what_former_versions_stored_is_read_without_options_of_other_kinds(arch
         ["architecture=mate_tableformer", "relation_kind=embedding"],
         AttentionConfig("mate_tableformer", coverage=1.0, relation_kind="embedding"),
     ),
-    (
-        ["architecture=linformer", "sequence_length=9"],
-        AttentionConfig("linformer", sequence_length=9),
-    ),
+    (["architecture=linformer", "sequence_length=9"], LINFORMER),
 )
 def test_overrides_change_a_kind_or_choose_another_with_the_options_of_both(overrides, expected):
     config = EncoderConfig(attention=AttentionConfig(coverage=1.0))
@@ -139,8 +125,8 @@ def test_an_override_of_another_kind_is_refused_and_kinds_know_whether_they_take
     "position, attention, fixed, longest",
     ("per_cell", AttentionConfig("mate"), None, None),
     ("absolute", AttentionConfig("mate"), None, 512),
-    ("none", AttentionConfig("linformer", sequence_length=300), 300, 300),
-    ("absolute", AttentionConfig("linformer", sequence_length=300), 300, 300),
+    ("none", LINFORMER, 9, 9),
+    ("absolute", LINFORMER, 9, 9),
     ("absolute", AttentionConfig("linformer", sequence_length=2048), 2048, 512),
 )
 def test_what_limits_the_length_of_a_sequence(position, attention, fixed, longest):

@@ -195,7 +195,6 @@ def training_step(
     task = Task(
         model=model,
         train_dataset=lambda step: tf.data.Dataset.from_tensors(batch).repeat(),
-        compute_loss=model.compute_task_loss,
         evaluate=dict,
         best_by="loss",
     )

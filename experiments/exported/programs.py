@@ -30,15 +30,7 @@ def run_of(config: Any, at_zero: bool = True) -> tuple[Any, Any, Any]:
     keras.utils.clear_session()  # of the step before
     with weights_at_zero() if at_zero else contextlib.nullcontext():
         model = build_model(config)
-    task = Task(
-        model=model,
-        train_dataset=lambda _: tf.data.Dataset.range(0),
-        compute_loss=model.compute_task_loss,
-        evaluate=dict,
-        best_by="loss",
-        model_inputs=model.model_inputs,
-        normalized_by=model.normalized_by,
-    )
+    task = Task(model, lambda _: tf.data.Dataset.range(0), evaluate=dict, best_by="loss")
     optimizer = make_optimizer(model, config)
     return model, optimizer, Trainer(task, optimizer, config, Termination())
 

@@ -2,16 +2,9 @@
 
 import importlib
 
-_OF_KERAS = (
-    "layers.attention.kinds",
-    "layers.attention.multi_view",
-    "layers.encoder",
-    "layers.basic",
-    "models.classification",
-    "models.masked_lm",
-    "models.span_reading",
-    "models.table_qa",
-)
+from mate_tf.tasks import TASKS
+
+_LAYERS = ("attention.kinds", "attention.multi_view", "encoder", "basic")
 
 
 def register_keras_classes() -> None:
@@ -21,5 +14,5 @@ def register_keras_classes() -> None:
         mate_tf.register_keras_classes()
         model = keras.saving.load_model("model.keras")
     """
-    for name in _OF_KERAS:
+    for name in (*(f"layers.{name}" for name in _LAYERS), *(f"models.{name}" for name in TASKS)):
         importlib.import_module(f"mate_tf.{name}")

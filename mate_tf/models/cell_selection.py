@@ -25,21 +25,13 @@ _SMALLEST = float(np.finfo(np.float32).tiny)  # still has a finite logarithm
 
 
 class Cells(NamedTuple):
-    """The tokens of a batch grouped into cells; the question is the cell at row 0, column 0.
+    """The tokens of a batch grouped into cells; the question is the cell at row 0, column 0."""
 
-    Attributes:
-        token_cells: int32 [B, S], the cell of each token. The numbering has gaps.
-        token_weights: float32 [B, S], the weight of a token in the mean of its cell.
-        column_ids: int32 [B, K], the column of each cell.
-        exists: float32 [B, K], 1 for a cell that has a token, 0 for a gap.
-        in_body: bool [B, K], whether a cell is in the table's body: no gap, header or question. A
-            histogram row counts as body, since its tokens look like any others.
-    """
-
-    token_cells: tf.Tensor
-    token_weights: tf.Tensor
-    column_ids: tf.Tensor
-    exists: tf.Tensor
+    token_cells: tf.Tensor  # int32 [B, S], the cell of each token; the numbering has gaps
+    token_weights: tf.Tensor  # float32 [B, S], the weight of a token in the mean of its cell
+    column_ids: tf.Tensor  # int32 [B, K], the column of each cell
+    exists: tf.Tensor  # float32 [B, K], 1 for a cell that has a token, 0 for a gap
+    # Bool [B, K]: no gap, header or question. A histogram row's tokens look like any others.
     in_body: tf.Tensor
 
 
@@ -57,8 +49,8 @@ def group_cells(
         column_ids, row_ids, input_mask: of the tokens.
         max_num_columns: larger column ids count as the last.
         max_num_rows: the same for rows; None keeps each row apart.
-        count_padding: averages padding into the question's cell, as the original does, although
-            the value then depends on the padded length.
+        count_padding: averages padding into the question's cell, as the original does, although the
+            value then depends on the padded length.
     """
     columns = tf.minimum(column_ids, max_num_columns - 1)  # [B, S]
     rows = row_ids if max_num_rows is None else tf.minimum(row_ids, max_num_rows - 1)
@@ -67,15 +59,12 @@ def group_cells(
     token_cells = tf.searchsorted(tf.sort(keys, axis=-1), keys)  # [B, S]
     weights = tf.ones_like(keys) if count_padding else input_mask
     in_body = tf.where((rows > 0) & (columns > 0), input_mask, 0)  # [B, S]
-    return Cells(
-        token_cells=token_cells,
-        token_weights=tf.cast(weights, tf.float32),
-        column_ids=_reduce(tf.math.unsorted_segment_max, columns, token_cells),
-        exists=tf.cast(
-            _reduce(tf.math.unsorted_segment_max, input_mask, token_cells) > 0, tf.float32
-        ),
-        in_body=_reduce(tf.math.unsorted_segment_max, in_body, token_cells) > 0,
-    )
+    column_ids, exists, in_body = (
+        _reduce(tf.math.unsorted_segment_max, values, token_cells)
+        for values in (columns, input_mask, in_body)
+    )  # [B, K] each
+    exists = tf.cast(exists > 0, tf.float32)
+    return Cells(token_cells, tf.cast(weights, tf.float32), column_ids, exists, in_body > 0)
 
 
 def _reduce(segment_reduction, values, segments, num_segments: int | None = None):
@@ -116,9 +105,8 @@ def column_logits(
 ) -> tf.Tensor:
     """Logits of the columns: the mean over cells of the mean over tokens.
 
-    Token scores are float32 [B, S], and num_columns is C, with column 0, which stands for no column
-    and may be chosen with `allow_empty`. Returns float32 [B, C], about -10000 for a column that
-    does not exist.
+    From token scores float32 [B, S] to float32 [B, C], about -10000 for a column that does not
+    exist. Column 0, which stands for no column, may be chosen with `allow_empty`.
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
     sums = _reduce(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
@@ -133,7 +121,7 @@ def column_logits(
 def select_in_best_column(token_logits, columns_logits, cells: Cells):
     """Averages token logits [B, S] by cell, and lowers those outside the best column by 10000.
 
-    The columns' logits are float32 [B, C]; returns float32 [B, S].
+    The best has the largest of the columns' logits, float32 [B, C]; returns float32 [B, S].
     """
     best = tf.argmax(columns_logits, axis=-1, output_type=tf.int32)[:, tf.newaxis]  # [B, 1]
     selectable = (cells.column_ids == best) & (best > 0) & (cells.exists > 0)  # [B, K]
@@ -197,11 +185,8 @@ def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells, hard_em:
     The target is the model's own belief in each correct cell, normalized and held constant (MATE,
     section 4.1, the equation for L). So the gradient, but not the value, is that of the negative
     log of the correct cells' total probability. With `hard_em` the target is only the most probable
-    correct cell (the first of equals). Log-probabilities are float32 [B, K], label_ids int32 [B,
-    S].
-
-    Returns:
-        float32 [B], 0 for an example without a correct cell in the table's body.
+    correct cell (the first of equals). From log-probabilities float32 [B, K] and label_ids int32
+    [B, S] to float32 [B], 0 for an example without a correct cell in the table's body.
     """
     correct = cells.in_body & is_labelled(label_ids, cells)  # [B, K]
     candidates = tf.where(correct, log_probabilities, _NEVER)
@@ -277,9 +262,9 @@ def expected_result(
 
 
 def logistic_noise(shape, seed):
-    """Noise for a relaxed draw: the sigmoid of (logit + noise) / temperature.
+    """Noise for a relaxed draw, the sigmoid of (logit + noise) / temperature; seed int32 [2].
 
-    This is the binary concrete distribution (Maddison et al., 2017); `seed` is int32 [2].
+    This is the binary concrete distribution (Maddison et al., 2017).
     """
     uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
     return tf.math.log(uniform) - tf.math.log1p(-uniform)

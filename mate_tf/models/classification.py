@@ -18,7 +18,7 @@ from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 @dataclasses.dataclass(frozen=True)
 class ClassificationConfig(TaskConfig):
-    """The head of a classifier, and its loss.
+    """The head of a classifier, and its loss. ValueError if a value is out of its range.
 
     Attributes:
         num_classes: C.
@@ -27,9 +27,6 @@ class ClassificationConfig(TaskConfig):
             "entailed").
         label_weights: C factors of the loss of each class's examples, or none. The mean is still
             over all examples. The release calls this classification_label_weight.
-
-    Raises:
-        ValueError: if a value is out of its range.
     """
 
     num_classes: int = 2
@@ -59,10 +56,7 @@ class ClassificationConfig(TaskConfig):
 
 @keras.saving.register_keras_serializable(package="mate_tf")
 class SequenceClassification(EncoderTask):
-    """A linear layer on the pooled first token (Devlin et al., 2019, section 4.1).
-
-    Call it with TokenFeatures of int32 [B, S]; it returns class_logits float32 [B, C].
-    """
+    """A linear layer on the pooled first token (Devlin et al., 2019): class_logits [B, C]."""
 
     config_class = ClassificationConfig
     task_config: ClassificationConfig
@@ -79,18 +73,15 @@ class SequenceClassification(EncoderTask):
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
         pooled = self.encoder(features, training=training).pooled_output  # [B, D]
-        pooled = tf.cast(self.dropout(pooled, training=training), tf.float32)
-        weights = tf.convert_to_tensor(self.output_weights.value)
-        logits = tf.matmul(pooled, weights, transpose_b=True) + self.output_bias.value  # [B, C]
-        return {"class_logits": logits}
+        pooled = self.dropout(pooled, training=training)
+        return {"class_logits": self.pooled_logits(pooled, self.output_weights, self.output_bias)}
 
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
         """Cross-entropy with classification_class_index int32 [B, 1], weighted by label.
 
-        Returns:
-            "loss", the mean over the batch of "example_loss" float32 [B].
+        It gives "loss", the mean over the batch of "example_loss" float32 [B].
         """
         labels = tf.reshape(batch["classification_class_index"], [-1])
         example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(

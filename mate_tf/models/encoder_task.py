@@ -19,13 +19,9 @@ class TaskConfig:
 
 
 class EncoderTask(keras.Model):
-    """A model with an encoder, made from the encoder's config and its task's.
+    """A model with an encoder, made from the configs of both; without the task's, of its defaults.
 
     A subclass names the class of its task's config, makes its head and registers itself with Keras.
-
-    Args:
-        encoder_config: of the encoder.
-        task_config: the task's options; None for their defaults.
 
     Attributes:
         normalized_by: features of a batch, [B, ...], by whose sum over a whole step (all replicas
@@ -65,16 +61,21 @@ class EncoderTask(keras.Model):
     def add_pooled_head(
         self, size: int, weights: str, bias: str, stddev: float = 0.02
     ) -> tuple[keras.Variable, keras.Variable]:
-        """Weights [size, D] and bias of a linear map of the pooled output.
-
-        Without autocast, so that logits are float32 whatever the encoder uses.
-        """
+        """Weights [size, D] and bias of a linear map of the pooled output; without autocast."""
         initializer = keras.initializers.TruncatedNormal(stddev=stddev)
         shape = (size, self.encoder_config.hidden_size)
         return (
             self.add_weight(shape=shape, initializer=initializer, autocast=False, name=weights),
             self.add_weight(shape=(size,), initializer="zeros", autocast=False, name=bias),
         )
+
+    def pooled_logits(
+        self, pooled_output: tf.Tensor, weights: keras.Variable, bias: keras.Variable
+    ) -> tf.Tensor:
+        """That linear map of the pooled output [B, D]: float32 [B, size]."""
+        pooled = tf.cast(pooled_output, tf.float32)
+        product = tf.matmul(pooled, tf.convert_to_tensor(weights.value), transpose_b=True)
+        return product + bias.value
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {
@@ -85,8 +86,6 @@ class EncoderTask(keras.Model):
     @classmethod
     def from_config(cls, config: dict[str, Any]) -> "EncoderTask":
         config = dict(config)
-        return cls(
-            EncoderConfig.from_dict(config.pop("encoder_config")),
-            from_dict(cls.config_class, config.pop("task_config"), "task"),
-            **config,
-        )
+        encoder_config = EncoderConfig.from_dict(config.pop("encoder_config"))
+        task_config = from_dict(cls.config_class, config.pop("task_config"), "task")
+        return cls(encoder_config, task_config, **config)

@@ -22,8 +22,8 @@ class MaskedLMConfig(TaskConfig):
     """What pre-training predicts.
 
     Attributes:
-        next_sentence: whether the model also tells tables drawn at random from those that belong
-            to the text, as BERT predicts the next sentence.
+        next_sentence: whether the model also tells tables drawn at random from those that belong to
+            the text, as BERT predicts the next sentence.
     """
 
     next_sentence: bool = True
@@ -45,16 +45,11 @@ class MaskedLanguageModel(EncoderTask):
     task_config: MaskedLMConfig
 
     def make_layers(self) -> None:
-        config = self.encoder_config
-        self.transform = Linear(
-            config.hidden_size,
-            config.activation,
-            config.initializer_range,
-            name="transform",
-            dtype=self.dtype_policy,
-        )
+        config, dtype = self.encoder_config, self.dtype_policy
+        sizes = config.hidden_size, config.activation, config.initializer_range
+        self.transform = Linear(*sizes, name="transform", dtype=dtype)
         self.layer_norm = LayerNorm(
-            config.layer_norm_epsilon, name="transform_layer_norm", dtype=self.dtype_policy
+            config.layer_norm_epsilon, name="transform_layer_norm", dtype=dtype
         )
 
     def make_weights(self) -> None:
@@ -85,10 +80,7 @@ class MaskedLanguageModel(EncoderTask):
         return names
 
     def call(
-        self,
-        features: TokenFeatures,
-        positions: tf.Tensor | None = None,
-        training: bool = False,
+        self, features: TokenFeatures, positions: tf.Tensor | None = None, training: bool = False
     ) -> dict[str, tf.Tensor]:
         encoded = self.encoder(features, training=training)
         hidden = encoded.sequence_output  # [B, S, D]
@@ -102,9 +94,9 @@ class MaskedLanguageModel(EncoderTask):
         shape = tf.concat([tf.shape(hidden)[:-1], [words.shape[0]]], axis=0)
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if self.task_config.next_sentence:
-            pooled = tf.cast(encoded.pooled_output, tf.float32)  # [B, D]
-            logits = tf.matmul(pooled, self.next_sentence_weights, transpose_b=True)
-            outputs["next_sentence_logits"] = logits + self.next_sentence_bias  # [B, 2]
+            outputs["next_sentence_logits"] = self.pooled_logits(
+                encoded.pooled_output, self.next_sentence_weights, self.next_sentence_bias
+            )  # [B, 2]
         return outputs
 
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[TokenFeatures, tf.Tensor]:
@@ -115,17 +107,15 @@ class MaskedLanguageModel(EncoderTask):
     ) -> dict[str, tf.Tensor]:
         """The weighted mean cross-entropy of the words, plus that of the tables.
 
-        Args:
-            batch: masked_lm_ids int32 and masked_lm_weights float32 [B, P], 0 where nothing is
-                masked; with `next_sentence` also is_random_table int32 [B, 1]. A part of a larger
-                batch also has mean_masked_lm_weights, float32 [], the weights of a mean part.
-            outputs: the model's.
+        A batch has masked_lm_ids int32 and masked_lm_weights float32 [B, P], 0 where nothing is
+        masked; with `next_sentence` also is_random_table int32 [B, 1]. A part of a larger batch
+        also has mean_masked_lm_weights, float32 [], the weights of a mean part.
 
         Returns:
-            "loss", the sum of "masked_lm_loss" and, with `next_sentence`, "next_sentence_loss".
-            The first is "masked_lm_sum" divided by the sum of weights, in a mean part if the batch
-            is one, so that the mean over parts is that of the larger batch. The second is the mean
-            of "next_sentence_example_loss" [B]. Also "masked_lm_token_loss" [B, P], not weighted.
+            "loss", the sum of "masked_lm_loss" and, with `next_sentence`, "next_sentence_loss". The
+            first is "masked_lm_sum" divided by the sum of weights, in a mean part if the batch is
+            one, so that the mean over parts is that of the larger batch. The second is the mean of
+            "next_sentence_example_loss" [B]. Also "masked_lm_token_loss" [B, P], not weighted.
         """
         token_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             batch["masked_lm_ids"], outputs["masked_lm_logits"]

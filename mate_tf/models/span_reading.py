@@ -8,7 +8,6 @@ classes.
 """
 
 import dataclasses
-import functools
 from collections.abc import Callable, Mapping
 from typing import Literal
 
@@ -27,11 +26,11 @@ SpanKind = Literal["span", "boundary"]
 
 @dataclasses.dataclass(frozen=True)
 class SpanReadingConfig(TaskConfig):
-    """How a reader scores spans and what it learns from.
+    """How a reader scores spans and what it learns from. ValueError if a value is out of its range.
 
     Attributes:
-        kind: "span" scores the vectors of a span's first and last token together, and learns from
-            a softmax over all valid spans; "boundary" learns separately where spans begin and end,
+        kind: "span" scores the vectors of a span's first and last token together, and learns from a
+            softmax over all valid spans; "boundary" learns separately where spans begin and end,
             and adds the two scores.
         max_span_length: L, tokens of the longest span.
         hidden_size: U, of the perceptron that scores a span (kind "span"), with the encoder's
@@ -40,9 +39,6 @@ class SpanReadingConfig(TaskConfig):
             holds an answer; 0 for none.
         output_dropout: dropout on the sequence output in training.
         count_padding: lets padding take part in the loss of kind "boundary", as the release does.
-
-    Raises:
-        ValueError: if a value is out of its range.
     """
 
     kind: SpanKind = "span"
@@ -80,9 +76,9 @@ class SpanHead(keras.layers.Layer):
         max_span_length: int = 10,
         hidden_size: int | None = None,
         activation: str = "gelu",
-        **kwargs,
+        name: str | None = None,
     ) -> None:
-        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
+        super().__init__(dtype="float32", name=name)
         self.kind = kind
         self.max_span_length = max_span_length
         self.hidden_size = hidden_size
@@ -91,25 +87,17 @@ class SpanHead(keras.layers.Layer):
     def build(self, input_shape) -> None:
         size = input_shape[-1]
         if self.kind == "boundary":
-            self._add("start", size)
-            self._add("end", size)
+            self._add("start_output", (size,))
+            self._add("end_output", (size,))
             return
         if self.hidden_size is not None:
-            self.span_hidden_weights = self.add_weight(
-                (2 * size, self.hidden_size),
-                keras.initializers.TruncatedNormal(stddev=0.02),
-                name="span_hidden_weights",
-            )
-            self.span_hidden_bias = self.add_weight(
-                (self.hidden_size,), "zeros", name="span_hidden_bias"
-            )
-        self._add("span", self.hidden_size or 2 * size)
+            self._add("span_hidden", (2 * size, self.hidden_size))
+        self._add("span_output", (self.hidden_size or 2 * size,))
 
-    def _add(self, name: str, size: int) -> None:
+    def _add(self, name: str, shape: tuple[int, ...]) -> None:
         initializer = keras.initializers.TruncatedNormal(stddev=0.02)
-        for part, shape, start in (("weights", (size,), initializer), ("bias", (), "zeros")):
-            weight = self.add_weight(shape, start, name=f"{name}_output_{part}")
-            setattr(self, f"{name}_output_{part}", weight)
+        for part, of, start in (("weights", shape, initializer), ("bias", shape[1:], "zeros")):
+            setattr(self, f"{name}_{part}", self.add_weight(of, start, name=f"{name}_{part}"))
 
     def call(
         self, sequence_output: tf.Tensor, training: bool | None = None
@@ -128,13 +116,13 @@ class SpanHead(keras.layers.Layer):
             of_start, of_end = tf.split(self.span_hidden_weights, 2)  # [D, U] each
             starts = tf.matmul(sequence_output, of_start) + self.span_hidden_bias  # [B, S, U]
             ends = tf.matmul(sequence_output, of_end)  # [B, S, U]
-            score = functools.partial(self._score, training=training)
+
+            def score(starts: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
+                hidden = gelu(starts + ends, self.activation == "gelu_tanh", training)
+                return tf.linalg.matvec(hidden, self.span_output_weights)
+
             scores = over_spans(score, starts, ends, self.max_span_length)
         return scores + self.span_output_bias, None
-
-    def _score(self, starts: tf.Tensor, ends: tf.Tensor, training: bool | None) -> tf.Tensor:
-        hidden = gelu(starts + ends, self.activation == "gelu_tanh", training)
-        return tf.linalg.matvec(hidden, self.span_output_weights)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -190,26 +178,19 @@ class SpanReading(EncoderTask):
         if of_tokens is not None:
             outputs["start_logits"], outputs["end_logits"] = of_tokens  # [B, S] each
         if self.task_config.num_classes:
-            pooled = tf.cast(encoded.pooled_output, tf.float32)  # [B, D]
-            logits = tf.matmul(pooled, self.output_weights, transpose_b=True)
-            outputs["class_logits"] = logits + self.output_bias  # [B, C]
+            outputs["class_logits"] = self.pooled_logits(
+                encoded.pooled_output, self.output_weights, self.output_bias
+            )  # [B, C]
         return outputs
 
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """The negative log-probability of the answer, summed over the spans that are one.
+        """The negative log-probability of the answer, summed over the spans that are one; else 0.
 
-        It is 0 for an example without such a span.
-
-        Args:
-            batch: the token features and label_ids [B, S]; with classes also
-                classification_class_index [B, 1].
-            outputs: the model's.
-
-        Returns:
-            "loss", the mean over the batch of "example_loss" [B], which is the sum of "span_loss"
-            [B] and, with classes, "class_loss" [B].
+        A batch has the token features and label_ids [B, S]; with classes also
+        classification_class_index [B, 1]. "loss" is the mean over the batch of "example_loss" [B],
+        which is the sum of "span_loss" [B] and, with classes, "class_loss" [B].
         """
         cells = body_cells(batch["row_ids"], batch["column_ids"])
         if self.task_config.kind == "boundary":
@@ -304,12 +285,8 @@ def answer_spans(label_ids: tf.Tensor, cells: tf.Tensor, max_span_length: int) -
     """
     starts, ends = answer_bounds(label_ids, cells)
     answers = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, S], counted from 1
-    return over_spans(
-        _same,
-        tf.where(starts, answers, 0),
-        tf.where(ends, answers, 0),
-        max_span_length,
-    )
+    first, last = tf.where(starts, answers, 0), tf.where(ends, answers, 0)
+    return over_spans(_same, first, last, max_span_length)
 
 
 def _same(start: tf.Tensor, end: tf.Tensor) -> tf.Tensor:

@@ -107,11 +107,10 @@ class TableQAConfig(TaskConfig):
         for holds, expected, names in (
             (lambda v: v > 0, "above 0", "temperature agg_temperature huber_loss_delta"),
             (lambda v: v > 0, "above 0 or None", "answer_loss_cutoff"),
-            (lambda v: 0 <= v <= 1, "from 0 to 1", "absent_threshold"),
+            (lambda v: 0 <= v <= 1, "from 0 to 1", "absent_threshold cell_select_pref"),
             (lambda v: v >= 0, "of at least 0", "positive_weight cell_loss_importance"),
             (lambda v: v >= 0, "of at least 0", "aggregation_loss_importance"),
             (lambda v: v >= 0, "of at least 0", "answer_loss_importance"),
-            (lambda v: 0 <= v <= 1, "from 0 to 1", "cell_select_pref"),
             (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
             (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
             (lambda v: v in _NUMBERS_OF_LABELS, "of 0, 4, 13 or 14", "num_aggregation_labels"),
@@ -120,18 +119,13 @@ class TableQAConfig(TaskConfig):
         ):
             require_fields(self, holds, expected, *names.split())
         if self.cell_cross_entropy:
-            require(
-                not self.select_one_column,
-                "expected no select_one_column with cell_cross_entropy, got True",
+            given = "with cell_cross_entropy, got"
+            require(not self.select_one_column, f"expected no select_one_column {given} True")
+            require(labels == 0, f"expected num_aggregation_labels of 0 {given} {labels}")
+        elif self.cell_cross_entropy_hard_em:
+            raise ValueError(
+                "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False"
             )
-            require(
-                labels == 0,
-                f"expected num_aggregation_labels of 0 with cell_cross_entropy, got {labels}",
-            )
-        require(
-            self.cell_cross_entropy or not self.cell_cross_entropy_hard_em,
-            "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False",
-        )
         for name in ("use_gumbel_for_cells", "use_gumbel_for_agg"):
             require(
                 self.is_weakly_supervised or not getattr(self, name),
@@ -140,10 +134,7 @@ class TableQAConfig(TaskConfig):
 
     @property
     def needs_labels(self) -> bool:
-        """Whether each example must have a labelled cell.
-
-        Without one, its column is the empty one, with a loss of about 10000 if not allowed.
-        """
+        """Whether each example must have a labelled cell; without one its loss is about 10000."""
         return (
             self.select_one_column
             and self.cell_loss_importance > 0.0
@@ -181,15 +172,11 @@ class TableQuestionAnswering(EncoderTask):
     def make_layers(self) -> None:
         config = self.task_config
         self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
-        self.cell_selection = CellSelectionHead(
-            config.select_one_column,
-            config.init_cell_selection_weights_to_zero,
-            name="cell_selection",
-        )
-        self.aggregation = None
+        options = config.select_one_column, config.init_cell_selection_weights_to_zero
+        self.cell_selection = CellSelectionHead(*options, name="cell_selection")
+        self.aggregation = self.seeds = None
         if config.num_aggregation_labels:
             self.aggregation = AggregationHead(config.num_aggregation_labels, name="aggregation")
-        self.seeds = None
         if config.use_gumbel_for_cells or config.use_gumbel_for_agg:
             self.seeds = keras.random.SeedGenerator()
 
@@ -238,12 +225,9 @@ class TableQuestionAnswering(EncoderTask):
     ) -> dict[str, tf.Tensor]:
         """The loss, with all that it is made of.
 
-        Args:
-            batch: the token features and label_ids [B, S]; with aggregation also
-                aggregation_function_id [B, 1] or, learning from answers, answer [B, 1],
-                numeric_values and numeric_values_scale [B, S], which may be NaN, and perhaps
-                aggregation_is_known [B, 1].
-            outputs: the model's.
+        A batch has the token features and label_ids [B, S]; with aggregation also
+        aggregation_function_id [B, 1] or, learning from answers, answer [B, 1], numeric_values and
+        numeric_values_scale [B, S], which may be NaN, and perhaps aggregation_is_known [B, 1].
 
         Returns:
             "loss", the mean over the batch of "example_loss" [B]; "selection_loss",
@@ -294,31 +278,23 @@ class TableQuestionAnswering(EncoderTask):
         )
 
     def _selection_loss(self, batch, outputs):
-        config = self.task_config
+        config, labels = self.task_config, batch["label_ids"]
         if config.cell_cross_entropy:
             cells = self._cells(TokenFeatures.from_dict(batch))
-            return cell_selection.cell_cross_entropy_loss(
-                cell_selection.log_cell_probabilities(outputs["token_logits"], cells),
-                batch["label_ids"],
-                cells,
-                config.cell_cross_entropy_hard_em,
-            )
+            log_cells = cell_selection.log_cell_probabilities(outputs["token_logits"], cells)
+            hard_em = config.cell_cross_entropy_hard_em
+            return cell_selection.cell_cross_entropy_loss(log_cells, labels, cells, hard_em)
         if config.select_one_column:
+            cells, columns = self._cells(TokenFeatures.from_dict(batch)), outputs["column_logits"]
             loss = cell_selection.column_selection_loss(
-                outputs["token_logits"],
-                outputs["column_logits"],
-                batch["label_ids"],
-                self._cells(TokenFeatures.from_dict(batch)),
+                outputs["token_logits"], columns, labels, cells
             )
         else:
             loss = cell_selection.token_selection_loss(
-                outputs["selection_logits"],
-                batch["label_ids"],
-                batch["input_mask"],
-                config.positive_weight,
+                outputs["selection_logits"], labels, batch["input_mask"], config.positive_weight
             )
         if config.mask_examples_without_labels:
-            loss = tf.where(tf.reduce_any(batch["label_ids"] > 0, axis=1), loss, 0.0)
+            loss = tf.where(tf.reduce_any(labels > 0, axis=1), loss, 0.0)
         knows_absent = config.num_aggregation_labels == len(AGGREGATIONS)
         if knows_absent and "aggregation_function_id" in batch:
             index = tf.reshape(batch["aggregation_function_id"], [-1])
@@ -374,9 +350,12 @@ class CellSelectionHead(keras.layers.Layer):
     """
 
     def __init__(
-        self, select_one_column: bool = True, initialize_to_zero: bool = False, **kwargs
+        self,
+        select_one_column: bool = True,
+        initialize_to_zero: bool = False,
+        name: str | None = None,
     ) -> None:
-        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
+        super().__init__(dtype="float32", name=name)
         self.select_one_column = select_one_column
         self.initialize_to_zero = initialize_to_zero
 
@@ -402,13 +381,10 @@ class CellSelectionHead(keras.layers.Layer):
 
 
 class AggregationHead(keras.layers.Layer):
-    """Logits of the aggregations, in float32: the pooled output [B, D] to [B, A].
+    """Logits of the aggregations, float32 [B, A], from the pooled output [B, D]."""
 
-    The weights are named as in the original's checkpoints.
-    """
-
-    def __init__(self, num_aggregation_labels: int = 4, **kwargs) -> None:
-        super().__init__(dtype="float32", **{k: v for k, v in kwargs.items() if k != "dtype"})
+    def __init__(self, num_aggregation_labels: int = 4, name: str | None = None) -> None:
+        super().__init__(dtype="float32", name=name)
         self.num_aggregation_labels = num_aggregation_labels
 
     def build(self, input_shape) -> None:

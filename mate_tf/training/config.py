@@ -20,6 +20,16 @@ _AT_LEAST_ONE = (
 )
 
 
+class RecordSet(NamedTuple):
+    """Record files of examples of one length."""
+
+    suffix: str  # of its splits' names: with "_128" they are train_128 and dev_128
+    max_seq_length: int  # tokens in each example
+    length_buckets: tuple[int, ...]  # lengths below it that batches are cut to
+    batch_size: int  # examples in a batch
+    eval_batch_size: int
+
+
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
     """What every task's training needs.
@@ -57,9 +67,18 @@ class TrainingConfig:
             one; None for all steps.
         steps_per_loop: steps in one call of the accelerator's program, which a TPU needs for its
             speed; all batches then have one length.
-
-    Raises:
-        ValueError: if a value is out of its range.
+        encoder: sizes, positions and attention.
+        max_seq_length: tokens in each example of the record files.
+        length_buckets: ascending lengths that batches are padded to; an example goes to the first
+            that holds it, longer ones to `max_seq_length`. None for a Linformer, whose batches all
+            have its `sequence_length`, which is `max_seq_length`.
+        batch_size: examples in a batch, over all replicas.
+        eval_batch_size: the same in evaluation.
+        skip_corrupt: skips damaged records with a warning that counts them, instead of an error. It
+            may change when a run goes on, for files may be damaged meanwhile.
+        perturbed_copies: copies of the training tables, with rows and columns in random orders,
+            that epochs take in turn; the original order is among them (TableFormer paper, section
+            4.3, which has 1, 2, 4, 8 and 16). 0 for the tables as they are.
     """
 
     num_steps: int
@@ -81,65 +100,6 @@ class TrainingConfig:
     ema_decay: float | None = None
     early_stopping_patience: int | None = None
     steps_per_loop: int = 1
-
-    def __post_init__(self) -> None:
-        counts = [f.name for f in dataclasses.fields(self) if f.name.endswith(_AT_LEAST_ONE)]
-        require_fields(self, lambda v: v >= 1, "of at least 1", *counts)
-        require_fields(
-            self,
-            lambda v: v > 0.0,
-            "above 0",
-            "head_learning_rate_ratio",
-            "attention_bias_learning_rate_ratio",
-            "max_gradient_norm",
-            "max_gradient_value",
-        )
-        require_fields(self, lambda v: v >= 0.0, "of at least 0", "learning_rate")
-        require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
-        require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")
-        loop = self.steps_per_loop
-        intervals = "summary_interval", "eval_interval", "checkpoint_interval"
-        # A loop ends at each of them, and would be cut short without a word.
-        multiple = f"to be a multiple of steps_per_loop ({loop})"
-        require_fields(self, lambda v: v % loop == 0, multiple, *intervals)
-
-
-class RecordSet(NamedTuple):
-    """Record files of examples of one length.
-
-    Attributes:
-        suffix: of its splits' names: with "_128" they are train_128 and dev_128.
-        max_seq_length: tokens in each example.
-        length_buckets: lengths below it that batches are cut to.
-        batch_size, eval_batch_size: examples in a batch.
-    """
-
-    suffix: str
-    max_seq_length: int
-    length_buckets: tuple[int, ...]
-    batch_size: int
-    eval_batch_size: int
-
-
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class ExamplesConfig(TrainingConfig):
-    """Training of an encoder on record files.
-
-    Attributes:
-        encoder: sizes, positions and attention.
-        max_seq_length: tokens in each example of the record files.
-        length_buckets: ascending lengths that batches are padded to; an example goes to the first
-            that holds it, longer ones to `max_seq_length`. None for a Linformer, whose batches all
-            have its `sequence_length`, which is `max_seq_length`.
-        batch_size: examples in a batch, over all replicas.
-        eval_batch_size: the same in evaluation.
-        skip_corrupt: skips damaged records with a warning that counts them, instead of an error. It
-            may change when a run goes on, for files may be damaged meanwhile.
-        perturbed_copies: copies of the training tables, with rows and columns in random orders,
-            that epochs take in turn; the original order is among them (TableFormer paper, section
-            4.3, which has 1, 2, 4, 8 and 16). 0 for the tables as they are.
-    """
-
     encoder: EncoderConfig
     max_seq_length: int = 512
     length_buckets: tuple[int, ...] = ()
@@ -149,13 +109,23 @@ class ExamplesConfig(TrainingConfig):
     perturbed_copies: int = 0
 
     def __post_init__(self) -> None:
-        super().__post_init__()
-        require_fields(self, lambda v: v >= 0, "of at least 0", "perturbed_copies")
-        length, buckets, parts = (
-            self.max_seq_length,
-            self.length_buckets,
-            self.gradient_accumulation_steps,
+        counts = [f.name for f in dataclasses.fields(self) if f.name.endswith(_AT_LEAST_ONE)]
+        require_fields(self, lambda v: v >= 1, "of at least 1", *counts)
+        ratios = "head_learning_rate_ratio", "attention_bias_learning_rate_ratio"
+        limits = "max_gradient_norm", "max_gradient_value"
+        require_fields(self, lambda v: v > 0.0, "above 0", *ratios, *limits)
+        require_fields(
+            self, lambda v: v >= 0.0, "of at least 0", "learning_rate", "perturbed_copies"
         )
+        require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
+        require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")
+        loop = self.steps_per_loop
+        intervals = "summary_interval", "eval_interval", "checkpoint_interval"
+        # A loop ends at each of them, and would be cut short without a word.
+        multiple = f"to be a multiple of steps_per_loop ({loop})"
+        require_fields(self, lambda v: v % loop == 0, multiple, *intervals)
+        length, buckets = self.max_seq_length, self.length_buckets
+        parts = self.gradient_accumulation_steps
         require(
             all(low < high for low, high in itertools.pairwise((0, *buckets, length))),
             f"expected length_buckets to ascend and stay below max_seq_length ({length}), got "
@@ -191,11 +161,10 @@ class ExamplesConfig(TrainingConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TableQATrainingConfig(ExamplesConfig):
-    """Fine-tuning of table question answering.
+class TableQATrainingConfig(TrainingConfig):
+    """Fine-tuning of table question answering; the task is its heads and losses.
 
     Attributes:
-        task: heads and losses.
         eval_questions: how many questions of the dev split, from its start, each evaluation
             answers; None for all.
     """
@@ -205,29 +174,21 @@ class TableQATrainingConfig(ExamplesConfig):
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ClassificationTrainingConfig(ExamplesConfig):
-    """Fine-tuning of a classifier of sequences.
-
-    Attributes:
-        task: the head.
-    """
+class ClassificationTrainingConfig(TrainingConfig):
+    """Fine-tuning of a classifier of sequences; the task is its head."""
 
     task: ClassificationConfig = dataclasses.field(default_factory=ClassificationConfig)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class SpanReadingTrainingConfig(ExamplesConfig):
-    """Fine-tuning of a reader of spans.
-
-    Attributes:
-        task: the head and its loss.
-    """
+class SpanReadingTrainingConfig(TrainingConfig):
+    """Fine-tuning of a reader of spans; the task is its head and its loss."""
 
     task: SpanReadingConfig = dataclasses.field(default_factory=SpanReadingConfig)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class MaskedLMTrainingConfig(ExamplesConfig):
+class MaskedLMTrainingConfig(TrainingConfig):
     """Pre-training, on records of `create_pretraining_data`.
 
     Attributes:

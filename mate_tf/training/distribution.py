@@ -51,9 +51,9 @@ def make_strategy(
     A model is made and trained in the strategy's scope.
 
     Args:
-        name: "one_device", "mirrored" (the devices of this machine), "multi_worker_mirrored"
-            (those of several machines), "tpu"; or "auto": what the other options or TF_CONFIG ask
-            for, else all GPUs of this machine.
+        name: "one_device", "mirrored" (the devices of this machine), "multi_worker_mirrored" (those
+            of several machines), "tpu"; or "auto": what the other options or TF_CONFIG ask for,
+            else all GPUs of this machine.
         num_gpus: how many GPUs; None for one with "one_device", else for all; 0 for the CPU.
         num_virtual_cpus: divides the CPU into so many devices, to try several without GPUs.
         tpu: name or address of the TPU; "local" on its own host.
@@ -61,17 +61,11 @@ def make_strategy(
             TF_CONFIG says it.
         task_index: this worker's place among them, from 0.
 
-    Raises:
-        ValueError: if the strategy does not read an option, or the devices are not there; then the
-            message says how to get them.
+    ValueError if the strategy does not read an option, or the devices are not there; then the
+    message says how to get them.
     """
-    options = {
-        "num_gpus": num_gpus,
-        "num_virtual_cpus": num_virtual_cpus,
-        "tpu": tpu,
-        "worker_hosts": worker_hosts,
-        "task_index": task_index,
-    }
+    options = dict(num_gpus=num_gpus, num_virtual_cpus=num_virtual_cpus, tpu=tpu)
+    options |= dict(worker_hosts=worker_hosts, task_index=task_index)
     given = {key for key, value in options.items() if value is not None}
     if name == "auto":
         name = _fitting(given, num_gpus)
@@ -126,10 +120,7 @@ def _tpu_strategy(tpu: str | None) -> tf.distribute.Strategy:
 
 
 def describe_devices(dtype: str) -> str:
-    """Says in a line what this worker trains on: strategy, devices, memory, dtype, XLA.
-
-    Call it in the strategy's scope.
-    """
+    """Says in a line what this worker trains on; call it in the strategy's scope."""
     gpus = tf.config.list_physical_devices("GPU")
     strategy, name = tf.distribute.get_strategy(), "one device"
     names = ["/device:GPU:0" if gpus else "/device:CPU:0"]
@@ -244,11 +235,8 @@ def chief_values(values: Sequence[float]) -> list[float]:
 def check_like_chief(values: Mapping[str, float], hint: str) -> None:
     """Refuses, on every worker, one with other numbers than the chief; `hint` says what to do."""
     of_chief = chief_values(list(values.values()))
-    differs = np.not_equal(list(values.values()), of_chief)  # [N]
-    num_different = sum_over_workers(differs)
-    for name, number, expected, here in zip(
-        values, num_different, of_chief, values.values(), strict=True
-    ):
+    num_different = sum_over_workers(np.not_equal(list(values.values()), of_chief))  # [N]
+    for (name, here), number, expected in zip(values.items(), num_different, of_chief, strict=True):
         if number:
             raise ValueError(
                 f"expected {name} {expected:g} on every worker, as on the chief, got another on "
@@ -309,12 +297,9 @@ def distribute_batches(
         first = context.input_pipeline_id * num_here
 
         def divide(batch: Batch) -> tf.data.Dataset:
-            return tf.data.Dataset.from_tensor_slices(
-                {
-                    name: tf.stack(tf.split(values, num_replicas)[first : first + num_here])
-                    for name, values in batch.items()
-                }
-            )
+            parts = {name: tf.split(values, num_replicas) for name, values in batch.items()}
+            here = {name: tf.stack(of[first : first + num_here]) for name, of in parts.items()}
+            return tf.data.Dataset.from_tensor_slices(here)
 
         batches = dataset()
         batch_size = tf.nest.flatten(batches.element_spec)[0].shape[0]
@@ -328,10 +313,7 @@ def distribute_batches(
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """The same function of a batch of any size, computed on all replicas of this worker.
-
-    A worker calls it without the others; the given function returns tensors [B, ...].
-    """
+    """A function of a batch to tensors [B, ...], computed on all replicas of this worker alone."""
     if not tf.distribute.has_strategy():
         return tf.function(function, autograph=False)
     strategy = tf.distribute.get_strategy()

@@ -10,7 +10,7 @@ Shapes: B batch.
 import dataclasses
 import pathlib
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -22,11 +22,7 @@ from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
-from mate_tf.records.batches import (
-    batch_by_length,
-    read_records,
-    training_batches,
-)
+from mate_tf.records.batches import batch_by_length, read_records, training_batches
 from mate_tf.records.conversion_file import (
     Conversion,
     check_vocabulary,
@@ -38,7 +34,7 @@ from mate_tf.records.conversion_file import (
 from mate_tf.records.records import check_records, name_example, records_schema
 from mate_tf.records.splits import split_files
 from mate_tf.tasks import model_of
-from mate_tf.training.config import ExamplesConfig, RecordSet, RunConfig
+from mate_tf.training.config import RecordSet, RunConfig, TrainingConfig
 from mate_tf.training.distribution import Batch, check_batch_size, divided
 from mate_tf.training.trainer import Task
 
@@ -48,7 +44,7 @@ _SAMPLED = 200  # examples whose length is looked at
 
 
 def check_examples(
-    config: ExamplesConfig,
+    config: TrainingConfig,
     data_dir: str | pathlib.Path,
     task: str,
     features: Collection[str],
@@ -57,18 +53,11 @@ def check_examples(
 ) -> None:
     """Refuses a folder that this config cannot be trained on.
 
-    Args:
-        config: of the training.
-        data_dir: the folder.
-        task: the examples' task, for messages.
-        features: what they need beside the token features.
-        check_example: raises ValueError for an example that does not suit the task; gets the split,
-            the example and its place.
-        at_most: how many examples of a split are checked, where there may be very many.
-
-    Raises:
-        FileNotFoundError: if the folder or one of its files is missing.
-        ValueError: if files, examples, labels or vocabulary are not what the config needs.
+    Examples need the features beside the token features; `task` names them in messages.
+    `check_example` raises ValueError for an example that does not suit the task; it gets the split,
+    the example and its place. Of each split `at_most` examples are checked, or all.
+    FileNotFoundError if the folder or one of its files is missing; ValueError if files, examples,
+    labels or vocabulary are not what the config needs.
     """
     data_dir = as_path(data_dir)
     if not (data_dir / "vocab.txt").is_file():
@@ -77,6 +66,7 @@ def check_examples(
             "records of TAPAS's release belongs the vocabulary that they were made with"
         )
     needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
+    vocab_size = config.encoder.vocab_size
     check_vocabulary(data_dir)
     of_splits = record_files(config, data_dir)
     if not has_conversion(data_dir):
@@ -102,16 +92,17 @@ def check_examples(
             )
 
         def check(example: tf.train.Example, where: str, split: str = split) -> None:
-            _check_ids(example, where, config.encoder.vocab_size)
+            ids = example.features.feature["input_ids"].int64_list.value
+            check_range("input_ids", ids, vocab_size, example, where, "encoder.vocab_size")
             if check_example is not None:
                 check_example(split, example, where)
 
         check_records(files, config.skip_corrupt, check, at_most)
-    Wordpiece(data_dir / "vocab.txt").check_fits(config.encoder.vocab_size)
+    Wordpiece(data_dir / "vocab.txt").check_fits(vocab_size)
 
 
 def record_files(
-    config: ExamplesConfig, data_dir: str | pathlib.Path
+    config: TrainingConfig, data_dir: str | pathlib.Path
 ) -> dict[tuple[str, RecordSet], list[str]]:
     """The record files of each split and set of records; errors as `split_files`."""
     return {
@@ -121,21 +112,25 @@ def record_files(
     }
 
 
-def _check_ids(example: tf.train.Example, where: str, vocab_size: int) -> None:
-    ids = example.features.feature["input_ids"].int64_list.value
-    wrong = max(ids) if min(ids) >= 0 else min(ids)
-    if not 0 <= wrong < vocab_size:
+def check_range(
+    name: str,
+    values: Sequence[int],
+    limit: int,
+    example: tf.train.Example,
+    where: str,
+    option: str = "",  # that sets the limit
+) -> None:
+    """ValueError for an example with a value of a feature below 0, or not below a limit."""
+    if values and not (min(values) >= 0 and max(values) < limit):
+        wrong = max(values) if min(values) >= 0 else min(values)
         raise ValueError(
-            f"expected input_ids from 0 to {vocab_size - 1} (encoder.vocab_size), got {wrong} "
+            f"expected {name} from 0 to {limit - 1}{option and f' ({option})'}, got {wrong} "
             f"{name_example(example, where)}"
         )
 
 
-def records_conversion(config: ExamplesConfig, data_dir: str | pathlib.Path) -> Conversion:
-    """How the folder's records, which `check_examples` has accepted, were made.
-
-    A folder of the release does not say. Then it is as the release does by default.
-    """
+def records_conversion(config: TrainingConfig, data_dir: str | pathlib.Path) -> Conversion:
+    """How accepted records were made; where a folder does not say, as the release does it."""
     if has_conversion(data_dir):
         return read_conversion(data_dir)
     features = FeatureConfig(config.max_seq_length, trim_cells=True, original_conversion=True)
@@ -144,7 +139,7 @@ def records_conversion(config: ExamplesConfig, data_dir: str | pathlib.Path) -> 
 
 
 def save_conversion(
-    config: ExamplesConfig, data_dir: str | pathlib.Path, model_dir: str | pathlib.Path
+    config: TrainingConfig, data_dir: str | pathlib.Path, model_dir: str | pathlib.Path
 ) -> None:
     """Writes to a run's folder how the records were made; ValueError if it says otherwise."""
     here = records_conversion(config, data_dir)
@@ -168,20 +163,14 @@ def build_model(config: RunConfig) -> Any:
 
 
 class Evaluation(NamedTuple):
-    """How a model is measured while it trains: its scores, and texts in Markdown, by name.
-
-    The best evaluation is chosen by the score `best_by`.
-    """
+    """How a model is measured while it trains; as `Task` says."""
 
     evaluate: Callable[[], Mapping[str, float | str]]
     best_by: str
 
 
 def make_task(
-    config: ExamplesConfig,
-    data_dir: str | pathlib.Path,
-    model: EncoderTask,
-    evaluation: Evaluation,
+    config: TrainingConfig, data_dir: str | pathlib.Path, model: EncoderTask, evaluation: Evaluation
 ) -> Task:
     """The model's training on the train split; batches of several sets of records take turns."""
     check_batch_size(config.batch_size, config.gradient_accumulation_steps)
@@ -208,18 +197,10 @@ def make_task(
         turns = tf.data.Dataset.counter(step).map(lambda number: number % len(sets))
         return tf.data.Dataset.choose_from_datasets(datasets, turns)
 
-    return Task(
-        model=model,
-        train_dataset=train_dataset,
-        compute_loss=model.compute_task_loss,
-        evaluate=evaluation.evaluate,
-        best_by=evaluation.best_by,
-        model_inputs=model.model_inputs,
-        normalized_by=model.normalized_by,
-    )
+    return Task(model, train_dataset, evaluation.evaluate, evaluation.best_by)
 
 
-def dev_examples(config: ExamplesConfig, data_dir: str | pathlib.Path) -> tf.data.Dataset:
+def dev_examples(config: TrainingConfig, data_dir: str | pathlib.Path) -> tf.data.Dataset:
     """The examples of the dev split, without those that fill up the last batch of the release."""
     examples = read_records(split_files(data_dir, "dev"), config.skip_corrupt)
     if "question_id" not in examples.element_spec:
@@ -228,7 +209,7 @@ def dev_examples(config: ExamplesConfig, data_dir: str | pathlib.Path) -> tf.dat
 
 
 def dev_batches(
-    config: ExamplesConfig,
+    config: TrainingConfig,
     data_dir: str | pathlib.Path,
     question_ids: Collection[str] | None = None,
 ) -> tf.data.Dataset:
@@ -240,7 +221,7 @@ def dev_batches(
     return batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
 
-def expected_seconds(config: ExamplesConfig, data_dir: str | pathlib.Path) -> float:
+def expected_seconds(config: TrainingConfig, data_dir: str | pathlib.Path) -> float:
     """About how long training takes on this device: within a factor of two, measured on CPUs.
 
     It multiplies matrices of the encoder's sizes for a moment. A step took four times its bare
@@ -259,7 +240,7 @@ def expected_seconds(config: ExamplesConfig, data_dir: str | pathlib.Path) -> fl
     return seconds
 
 
-def _seconds_per_token(config: ExamplesConfig) -> float:
+def _seconds_per_token(config: TrainingConfig) -> float:
     """The bare matrix products of a training step, forward and backward, for one token."""
     sizes = config.encoder
     width, inner, num_tokens = sizes.hidden_size, sizes.intermediate_size, 2_048

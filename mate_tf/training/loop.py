@@ -30,7 +30,6 @@ from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orb
 from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
 EVALUATIONS_FILE = "evaluations.jsonl"
-TEXTS_FOLDER = "evaluations"
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOST = (
     tf.errors.UnavailableError,
@@ -46,10 +45,8 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
     A run that was interrupted and resumed gives the same weights as one that was not. Call it on
     each worker, in the strategy scope that the model was made in, with a folder that all workers
     see. It gets checkpoints, the weights of the best evaluation in "best", TensorBoard summaries
-    and evaluations.jsonl.
-
-    Returns:
-        The metrics of the last evaluation; on workers other than the chief only the best's metric.
+    and evaluations.jsonl. Returned are the metrics of the last evaluation; on workers other than
+    the chief only the best's metric.
 
     Raises:
         ValueError: if the replicas cannot divide the batches among them, a worker has another
@@ -128,12 +125,8 @@ def _train(
                 done = int(step.numpy())
                 check_finite(list(weights.values()), done)
                 save(checkpoint_number=done)
-                logging.warning(
-                    "ended at step %d of %d, saved in %s; start again in the same way to go on",
-                    done,
-                    config.num_steps,
-                    model_dir,
-                )
+                ended = "ended at step %d of %d, saved in %s; start again in the same way to go on"
+                logging.warning(ended, done, config.num_steps, model_dir)
                 raise
             done = target
             # The step's loss was still computed with the weights before it.
@@ -147,7 +140,6 @@ def _train(
 
 
 def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
-    """Restores all objects of a checkpoint; ValueError if it lacks one or a shape differs."""
     try:
         checkpoint.restore(prefix).assert_existing_objects_matched()
     except (AssertionError, ValueError) as error:
@@ -286,14 +278,9 @@ class Evaluator(orbit.AbstractEvaluator):
                 if is_chief():  # the calibration was for the best weights before
                     (self.folder / CALIBRATION).unlink(missing_ok=True)
         self._write({"step": step} | metrics)
-        logging.info(
-            "step %d evaluation: %s  (best %s %.4f at step %d)",
-            step,
-            "  ".join(f"{name} {value:.4f}" for name, value in metrics.items()),
-            best_by,
-            self.best.value,
-            self.best.step,
-        )
+        scores = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
+        best = f"best {best_by} {self.best.value:.4f} at step {self.best.step}"
+        logging.info("step %d evaluation: %s  (%s)", step, scores, best)
         return metrics
 
     def _write(self, evaluation: Mapping[str, float]) -> None:
@@ -309,7 +296,7 @@ class Evaluator(orbit.AbstractEvaluator):
             return
         for name, text in texts.items():
             tf.summary.text(name, text, step=step)
-        path = self.folder / TEXTS_FOLDER / f"{step}.md"
+        path = self.folder / "evaluations" / f"{step}.md"
         path.parent.mkdir(exist_ok=True)
         with complete_text_file(path) as file:
             file.write("\n".join(f"# {name}\n\n{text}" for name, text in texts.items()))

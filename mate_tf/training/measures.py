@@ -28,7 +28,6 @@ from mate_tf.models.span_reading import (
 from mate_tf.paths import as_path
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import has_conversion, read_conversion
-from mate_tf.records.records import name_example
 from mate_tf.records.splits import has_questions, read_questions, split_files
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -40,6 +39,7 @@ from mate_tf.training.examples import (
     SPLITS,
     Evaluation,
     check_examples,
+    check_range,
     dev_batches,
     piece_text,
     predict_function,
@@ -89,12 +89,8 @@ def check_classification(
     """As `check_examples`; ValueError also for an example of an unknown class or without one."""
 
     def check_example(split: str, example: tf.train.Example, where: str) -> None:
-        (index,) = example.features.feature[_CLASS].int64_list.value
-        if not 0 <= index < config.task.num_classes:
-            raise ValueError(
-                f"expected {_CLASS} from 0 to {config.task.num_classes - 1} (task.num_classes), "
-                f"got {index} {name_example(example, where)}"
-            )
+        index = example.features.feature[_CLASS].int64_list.value
+        check_range(_CLASS, index, config.task.num_classes, example, where, "task.num_classes")
 
     check_examples(config, data_dir, "classification", [_CLASS], check_example=check_example)
     for split in SPLITS:  # a record of a question without a class has class 0
@@ -118,8 +114,7 @@ def classification_evaluation(
 
     The texts are "confusion", which class was taken for which, and "answers", the first few.
     """
-    batches = dev_batches(config, data_dir)
-    predict = predict_function(model)
+    batches, predict = dev_batches(config, data_dir), predict_function(model)
     wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
     names = config.task.class_names or tuple(map(str, range(config.task.num_classes)))
 
@@ -136,11 +131,11 @@ def classification_evaluation(
                 for text, gold, predicted in zip(texts, labels[-1], predictions[-1], strict=True):
                     is_right = gold == predicted
                     shown.append(ShownAnswer(text, names[gold], names[predicted], (), is_right))
-        loss = float(np.mean(np.concatenate(losses)))
-        scores = classification_metrics(np.concatenate(predictions), np.concatenate(labels))
-        confusion = _confusion(np.concatenate(labels), np.concatenate(predictions), names)
-        shown_texts = {"confusion": confusion, "answers": answers_table(shown[:NUM_SHOWN])}
-        return {"loss": loss} | scores | shown_texts
+        found, golds = np.concatenate(predictions), np.concatenate(labels)
+        loss = {"loss": float(np.mean(np.concatenate(losses)))}
+        said = {"confusion": _confusion(golds, found, names)}
+        said["answers"] = answers_table(shown[:NUM_SHOWN])
+        return loss | classification_metrics(found, golds) | said
 
     return Evaluation(evaluate, "accuracy")
 
@@ -241,10 +236,7 @@ def _shown_answers(
 
 
 def check_masked_lm(config: MaskedLMTrainingConfig, data_dir: str | pathlib.Path) -> None:
-    """As `check_examples`; ValueError also for records of other lengths or of another task.
-
-    An example that predicts a token that does not exist is refused too.
-    """
+    """As `check_examples`; ValueError also for other lengths, another task or unknown tokens."""
     if has_conversion(data_dir):
         made = read_conversion(data_dir).pretraining
         if made is None:
@@ -262,28 +254,11 @@ def check_masked_lm(config: MaskedLMTrainingConfig, data_dir: str | pathlib.Path
     def check_example(split: str, example: tf.train.Example, where: str) -> None:
         features = example.features.feature
         num_tokens = sum(features["input_mask"].int64_list.value)
-        positions, ids = (
-            features[name].int64_list.value for name in ("masked_lm_positions", "masked_lm_ids")
-        )
-        for name, values, limit in (
-            ("masked_lm_positions", positions, num_tokens),
-            ("masked_lm_ids", ids, config.encoder.vocab_size),
-        ):
-            wrong = [value for value in values if not 0 <= value < limit]
-            if wrong:
-                raise ValueError(
-                    f"expected {name} from 0 to {limit - 1}, got {wrong[0]} "
-                    f"{name_example(example, where)}"
-                )
+        limits = {"masked_lm_positions": num_tokens, "masked_lm_ids": config.encoder.vocab_size}
+        for name, limit in limits.items():
+            check_range(name, features[name].int64_list.value, limit, example, where)
 
-    check_examples(
-        config,
-        data_dir,
-        "pre-training",
-        _MASKED,
-        check_example=check_example,
-        at_most=_EXAMPLES_CHECKED,
-    )
+    check_examples(config, data_dir, "pre-training", _MASKED, check_example, _EXAMPLES_CHECKED)
 
 
 def masked_lm_evaluation(
@@ -301,9 +276,8 @@ def masked_lm_evaluation(
         outputs = model(*model.model_inputs(batch), training=False)
         losses = model.compute_task_loss(batch, outputs)
         tokens = tf.argmax(outputs["masked_lm_logits"], axis=-1, output_type=tf.int32)  # [B, P]
-        of_tables = outputs.get(
-            "next_sentence_logits", tf.zeros([tf.shape(tokens)[0], 2])
-        )  # [B, 2]
+        none = tf.zeros([tf.shape(tokens)[0], 2])
+        of_tables = outputs.get("next_sentence_logits", none)  # [B, 2]
         return tokens, losses["masked_lm_token_loss"], tf.argmax(of_tables, axis=-1)
 
     on_replicas = divided(predict)
@@ -321,21 +295,19 @@ def masked_lm_evaluation(
                     value.numpy() for value in on_replicas(without_texts(batch))
                 )
                 weights = batch["masked_lm_weights"].numpy()  # [B, P]
-                is_right = weights * (tokens == batch["masked_lm_ids"].numpy())  # [B, P]
+                is_right = tokens == batch["masked_lm_ids"].numpy()  # [B, P]
                 columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
-                in_cell = columns.numpy() > 0  # [B, P]
-                for name, chosen in (
-                    ("masked_lm_accuracy", np.ones_like(in_cell)),
-                    ("masked_lm_cell_accuracy", in_cell),
-                ):
-                    right[name] += float((is_right * chosen).sum())
-                    total[name] += float((weights * chosen).sum())
-                right["masked_lm_loss"] += float((losses * weights).sum())
-                total["masked_lm_loss"] += float(weights.sum())
+                measured = {
+                    "masked_lm_accuracy": (is_right, weights),
+                    "masked_lm_cell_accuracy": (is_right, weights * (columns.numpy() > 0)),
+                    "masked_lm_loss": (losses, weights),
+                }
                 if config.task.next_sentence:
-                    labels = batch["is_random_table"].numpy()[:, 0]
-                    right["next_sentence_accuracy"] += int((tables == labels).sum())
-                    total["next_sentence_accuracy"] += len(labels)
+                    is_right = tables == batch["is_random_table"].numpy()[:, 0]  # [B]
+                    measured["next_sentence_accuracy"] = is_right, np.ones_like(tables)
+                for name, (values, counts) in measured.items():
+                    right[name] += float((values * counts).sum())
+                    total[name] += float(counts.sum())
         return {name: right[name] / max(count, 1) for name, count in total.items()}
 
     return Evaluation(evaluate, "masked_lm_accuracy")

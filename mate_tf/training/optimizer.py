@@ -63,17 +63,10 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         v = beta_2 * v + (1 - beta_2) * gradient^2
         variable -= learning_rate * (m / (sqrt(v) + epsilon) + weight_decay_rate * variable)
 
-    Create it, and call `build(model.trainable_variables)`, inside the strategy scope.
-
-    Args:
-        learning_rate: a number, or a schedule of the number of updates.
-        weight_decay_rate: per update and unit of learning rate, but for `NOT_DECAYED`.
-        max_gradient_norm: the global norm that gradients are scaled down to; None leaves them.
-        max_gradient_value: the size that each of their values is then cut to; None leaves them.
-        head_learning_rate_ratio: multiplies the rate of variables whose path does not match `BODY`.
-        attention_bias_learning_rate_ratio: multiplies the rate of `ATTENTION_BIAS`.
-        ema_decay: of the exponential moving average of the variables, which starts from the first
-            update; None for none.
+    Create it, and call `build(model.trainable_variables)`, inside the strategy scope. The
+    learning_rate is a number, or a schedule of the number of updates; the other arguments are those
+    of TrainingConfig. What is `NOT_DECAYED` does not decay. The head's rate is that of variables
+    whose path does not match `BODY`. The moving average starts from the first update.
     """
 
     def __init__(
@@ -118,7 +111,11 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
 
     def change_summed(self, gradients: Sequence[Any]) -> Sequence[Any]:
         """Clips them."""
-        return _clip(gradients, self.max_gradient_norm, self.max_gradient_value)
+        if self.max_gradient_norm is not None:
+            gradients, _ = tf.clip_by_global_norm(gradients, self.max_gradient_norm)
+        if (size := self.max_gradient_value) is not None:
+            gradients = [tf.clip_by_value(gradient, -size, size) for gradient in gradients]
+        return gradients
 
     @contextlib.contextmanager
     def averaged_weights(self) -> Iterator[None]:
@@ -159,13 +156,3 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
     def get_config(self) -> dict[str, Any]:
         own = {name: getattr(self, name) for name in OPTIONS}
         return {"learning_rate": super().get_config()["learning_rate"], "name": self.name} | own
-
-
-def _clip(
-    grads: Sequence[tf.Tensor], max_norm: float | None, max_value: float | None
-) -> Sequence[tf.Tensor]:
-    if max_norm is not None:
-        grads, _ = tf.clip_by_global_norm(grads, max_norm)
-    if max_value is not None:
-        grads = [tf.clip_by_value(grad, -max_value, max_value) for grad in grads]
-    return grads

@@ -37,19 +37,11 @@ def train_run(
 ) -> dict[str, float]:
     """Trains as the config says, or goes on where the run in the folder stopped.
 
-    Call it in the scope of the strategy to train with.
-
-    Args:
-        config: what is trained, and how.
-        data_dir: the folder of records (`check_examples`).
-        model_dir: the run's folder, new or of the same run.
-        init_checkpoint: weights to start from, as `load_weights` takes them; None for random ones.
-        on_begin: is called by the chief before the first step of a run that was not refused.
-        **load_options: of `load_weights`.
-
-    Raises:
-        FileNotFoundError, ValueError: if data, weights or folder do not fit the config, or another
-            process trains in the folder.
+    Call it in the scope of the strategy to train with, with a folder of records (`check_examples`)
+    and the run's, new or of the same run. First weights and load options are those of
+    `load_weights`; None for random weights. The chief calls `on_begin` before the first step of a
+    run that was not refused. FileNotFoundError or ValueError if data, weights or folder do not fit
+    the config, or another process trains in the folder.
     """
     import keras
 
@@ -109,16 +101,13 @@ def _only_training(model_dir: pathlib.Path) -> Iterator[None]:
     model_dir.mkdir(parents=True, exist_ok=True)
     folder = os.open(model_dir, os.O_RDONLY)
     try:
-        fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        os.close(folder)
-        raise ValueError(
-            f"expected no other training in {model_dir}, found one; wait for it, or name another "
-            "folder"
-        ) from None
-    except OSError:  # some file systems have no locks
-        pass
-    try:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            reason = "found one; wait for it, or name another folder"
+            raise ValueError(f"expected no other training in {model_dir}, {reason}") from None
+        except OSError:  # some file systems have no locks
+            pass
         yield
     finally:
         os.close(folder)
@@ -134,44 +123,30 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True)
 class RunInputs:
-    """What a run was made from: a folder of records with its files, and first weights.
-
-    Attributes:
-        init_checkpoint: the weights that the run was told to start from; None for random ones.
-        init_revision: of weights on the Hub.
-        reset_heads: whether all heads started anew.
-        loaded_from: the checkpoint or folder where these weights were.
-    """
+    """What a run was made from: a folder of records with its files, and first weights."""
 
     data_dir: str
     files: tuple[InputFile, ...]
-    init_checkpoint: str | None = None
-    init_revision: str | None = None
+    init_checkpoint: str | None = None  # what it was told to start from; None for random weights
+    init_revision: str | None = None  # of weights on the Hub
     reset_heads: bool = False
-    loaded_from: str | None = None
+    loaded_from: str | None = None  # the checkpoint or folder where these weights were
 
 
 def data_files(of_splits: Mapping[Any, Sequence[str]]) -> tuple[InputFile, ...]:
     """The record files (`record_files`) with the checksums of their contents."""
-    files = []
-    for path in itertools.chain(*of_splits.values()):
-        files.append(InputFile(os.path.basename(path), file_sha256(path)))
-    return tuple(files)
+    paths = itertools.chain(*of_splits.values())
+    return tuple(InputFile(os.path.basename(path), file_sha256(path)) for path in paths)
 
 
 def save_inputs(
-    inputs: RunInputs,
-    model_dir: str | pathlib.Path,
-    begins: bool,
-    may_differ: bool = False,
+    inputs: RunInputs, model_dir: str | pathlib.Path, begins: bool, may_differ: bool = False
 ) -> None:
     """Writes to a run's folder what the run is made from; a run that goes on must be the same.
 
     No first weights means those of the run so far. `begins` says whether the run has no checkpoint
-    yet, `may_differ` whether the data may have changed since.
-
-    Raises:
-        ValueError: if the run in the folder was made from other records or first weights.
+    yet, `may_differ` whether the data may have changed since. ValueError if the run in the folder
+    was made from other records or first weights.
     """
     path = as_path(model_dir) / INPUTS_FILE
     if begins or not path.exists():
@@ -189,9 +164,9 @@ def save_inputs(
     if given is None:
         return
     said, here = (
-        f"{of.init_checkpoint or 'random ones'}"
-        f"{f' ({of.init_revision})' if of.init_revision else ''}"
-        f"{' with new heads' if of.reset_heads else ''}"
+        (of.init_checkpoint or "random ones")
+        + (f" ({of.init_revision})" if of.init_revision else "")
+        + (" with new heads" if of.reset_heads else "")
         for of in (there, inputs)
     )
     whole = absolute(given)  # as paths on this machine are stored
@@ -212,12 +187,7 @@ def load_inputs(model_dir: str | pathlib.Path) -> RunInputs:
 
 
 def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
-    """Writes the full config to a run's folder, or checks that it is the same as there.
-
-    Raises:
-        ValueError: if the folder is that of a run with another config, or holds a checkpoint of
-            something else.
-    """
+    """Writes the config to a run's folder; ValueError if another is there or a checkpoint alone."""
     path = as_path(model_dir) / CONFIG_FILE
     here = config_values(config)
     if path.exists():

@@ -26,11 +26,11 @@ from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import AGGREGATIONS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
-    ExamplesConfig,
     MaskedLMTrainingConfig,
     RunConfig,
     SpanReadingTrainingConfig,
     TableQATrainingConfig,
+    TrainingConfig,
 )
 from mate_tf.training.run import load_config
 
@@ -165,9 +165,8 @@ def find_config(name: str) -> Any:
         name: of a starting point; of a run's folder or its config.json; of a .py file with CONFIG;
             or, in a checkout of the project, of a preset in experiments/configs.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if there is no such config, or the file has none.
+    FileNotFoundError if there is no such file; ValueError if there is no such config, or the file
+    has none.
     """
     if name in STARTING_POINTS:
         return STARTING_POINTS[name]
@@ -184,7 +183,7 @@ def find_config(name: str) -> Any:
     if not pathlib.Path(name).is_file():
         raise FileNotFoundError(f"expected a file with CONFIG at {name!r}, found none")
     config = runpy.run_path(name).get("CONFIG")
-    if not isinstance(config, ExamplesConfig) and not hasattr(config, "point"):
+    if not isinstance(config, TrainingConfig) and not hasattr(config, "point"):
         raise ValueError(
             f"expected CONFIG in {name} to be a config of mate_tf.training.config, got {config!r}"
         )
@@ -223,16 +222,12 @@ def fitted(name: str, data_dir: str | pathlib.Path) -> RunConfig:
 
 
 def make_config(name: str, architecture: str | None, overrides: list[str]) -> Any:
-    """A config of `find_config` with an architecture and changed values; errors as its own.
-
-    The architecture is a name of mate_tf/presets.py, which replaces the config's, of a PointR the
-    pointer's; None leaves it.
-    """
+    """A config of `find_config` with an architecture of mate_tf/presets.py and changed values."""
     return changed(find_config(name), name, architecture, overrides)
 
 
 def changed(config: Any, name: str, architecture: str | None, overrides: list[str]) -> Any:
-    """A config with an architecture and changed values; arguments and errors as `make_config`."""
+    """A config, or of a PointR its pointer, with an architecture, if any, and changed values."""
     if architecture is None:
         return apply_overrides(config, overrides)
     # Of a PointR, the stage that reads tables.
@@ -256,16 +251,13 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
 
 
 def check_kind(config: Any, name: str, program: str) -> None:
-    """ValueError for a config that a program does not train; the message names what does.
-
-    The programs are "train", which trains every single model, "finetune", "pretrain" and "pointr".
-    """
+    """ValueError for a config that "finetune", "pretrain", "pointr" or "train" does not train."""
     kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
-    if hasattr(config, "point"):
-        kind = "pointr"
-    if kind == program or (program == "train" and kind != "pointr"):
+    is_pointr = hasattr(config, "point")
+    programs = ("pointr",) if is_pointr else (kind, "train")
+    if program in programs:
         return
-    if kind == "pointr":
+    if is_pointr:
         raise ValueError(
             f"expected a config of one model, got {name} with the two stages of a PointR, which "
             "mate_tf.pointr.pipeline.Pipeline trains"

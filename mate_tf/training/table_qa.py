@@ -41,14 +41,8 @@ from mate_tf.training.examples import (
 
 # The score by which the best evaluation is chosen, where it is not the denotation accuracy.
 _BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1", "LINKED_JSONL": "hits_at_1"}
-_TASK_FEATURES = {
-    "aggregation_function_id",
-    "answer",
-    "label_ids",
-    "numeric_values",
-    "numeric_values_scale",
-    "question_id",
-}
+_NUMBERS = ("answer", "numeric_values", "numeric_values_scale")
+_TASK_FEATURES = ("question_id", "label_ids", "aggregation_function_id", *_NUMBERS)
 
 
 def check_table_qa(config: TableQATrainingConfig, data_dir: str | pathlib.Path) -> None:
@@ -111,9 +105,7 @@ def _check_example(
 
 
 def table_qa_evaluation(
-    config: TableQATrainingConfig,
-    data_dir: str | pathlib.Path,
-    model: TableQuestionAnswering,
+    config: TableQATrainingConfig, data_dir: str | pathlib.Path, model: TableQuestionAnswering
 ) -> Evaluation:
     """An evaluation on the dev split, with the gold answers as previous answers.
 
@@ -123,10 +115,7 @@ def table_qa_evaluation(
     are exactly the labelled ones, and "aggregation_accuracy", how often the likeliest operator is
     right where the records tell it. Texts are "answers", the first few, and of a model that
     aggregates "confusion", which aggregation was taken for which, where the data says which is
-    right.
-
-    Raises:
-        ValueError: if no question of the dev split has a gold answer.
+    right. ValueError if no question of the dev split has a gold answer.
     """
     limit = config.eval_questions
     of_records = not has_questions(data_dir, "dev")
@@ -136,17 +125,11 @@ def table_qa_evaluation(
             "aggregation_accuracy are those of the records alone, and cells are made of wordpieces",
             data_dir,
         )
-    read = (
-        _questions_of_records(config, data_dir) if of_records else read_questions(data_dir, "dev")
-    )
-    asked = {
-        question.question_id: (table, question) for table, question in itertools.islice(read, limit)
-    }
-    pairs = [
-        (table, question)
-        for table, question in asked.values()
-        if question.answers or question.aggregation == ABSENT
-    ]
+        read = _questions_of_records(config, data_dir)
+    else:
+        read = read_questions(data_dir, "dev")
+    asked = {pair[1].question_id: pair for pair in itertools.islice(read, limit)}
+    pairs = [pair for pair in asked.values() if pair[1].answers or pair[1].aggregation == ABSENT]
     if of_records and not any(question.answer_coordinates for _, question in pairs):
         pairs = []
     if not pairs:
@@ -171,14 +154,12 @@ def table_qa_evaluation(
                 labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
             losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
-            tables = [asked[key][0] for key in keys]
-            features = TokenFeatures.from_dict(batch)
-            texts_of = [asked[key][1].text for key in keys]
-            of_batch = Asked(tables, features, histogram_row=histogram_row, questions=texts_of)
+            tables, questions = zip(*(asked[key] for key in keys), strict=True)
+            features, said = TokenFeatures.from_dict(batch), [one.text for one in questions]
+            of_batch = Asked(tables, features, histogram_row=histogram_row, questions=said)
             answers = decode_cells(config.task, outputs, of_batch)
-            for key, answer in zip(keys, answers, strict=True):
-                if key in predictions:
-                    predictions[key] = answer
+            found = zip(keys, answers, strict=True)
+            predictions |= {key: answer for key, answer in found if key in predictions}
             if "aggregation_logits" in outputs:
                 likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
                 operators |= zip(keys, (AGGREGATIONS[index] for index in likeliest), strict=True)

@@ -4,6 +4,7 @@ Shapes: B examples of a batch, P parts that it is computed in.
 """
 
 import dataclasses
+import functools
 import math
 import signal
 import threading
@@ -12,20 +13,13 @@ from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
 
-import keras
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import end_with_graph
 from mate_tf.private_apis import import_extra
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.distribution import (
-    Batch,
-    distribute_batches,
-    mean_share,
-    sum_over_workers,
-)
+from mate_tf.training.distribution import Batch, distribute_batches, mean_share, sum_over_workers
 from mate_tf.training.optimizer import BertAdamW
 
 orbit = import_extra("orbit", "train", "to train")
@@ -37,27 +31,19 @@ class Task:
     """A model, what it learns from, and how it is measured.
 
     Attributes:
-        model: a built model.
+        model: an EncoderTask, or another built model with its `model_inputs`, `compute_task_loss`
+            and `normalized_by`. The loss is the mean over the batch's examples, or a sum over
+            "mean_NAME". Of the other losses the mean is logged.
         train_dataset: from the number of steps made so far to the endless batches that follow;
             their order must depend on the seed only.
-        compute_loss: from a batch and the model's outputs to metrics. Among them is "loss": the
-            mean over the batch's examples, or a sum over "mean_NAME" (see `normalized_by`). Of
-            other tensors the mean is logged.
         evaluate: metrics on held-out data, and texts in Markdown, by name.
         best_by: the metric of `evaluate` by which the best evaluation is chosen; more is better.
-        model_inputs: the model's positional arguments, from a batch.
-        normalized_by: as of EncoderTask.
     """
 
-    model: keras.Model
+    model: Any
     train_dataset: Callable[[int], tf.data.Dataset]
-    compute_loss: Callable[[Batch, Any], Mapping[str, tf.Tensor]]
     evaluate: Callable[[], Mapping[str, float | str]]
     best_by: str
-    model_inputs: Callable[[Batch], tuple[Any, ...]] = lambda batch: (
-        TokenFeatures.from_dict(batch),
-    )
-    normalized_by: tuple[str, ...] = ()
 
 
 class Terminated(SystemExit):
@@ -68,10 +54,7 @@ class Terminated(SystemExit):
 
 
 class Termination:
-    """Notes SIGTERM, which a machine sends before it is taken away.
-
-    A second one ends the process at once. Only the main thread gets signals.
-    """
+    """Notes SIGTERM, which precedes a machine's end; a second one ends the process at once."""
 
     def __init__(self) -> None:
         self.is_asked = False
@@ -105,7 +88,10 @@ def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: i
     """
     if num_parts == 1:
         return compute(batch)
-    parts = {name: _divide(values, num_parts) for name, values in batch.items()}  # [P, B/P, ...]
+    parts = {
+        name: tf.reshape(values, tf.concat([[num_parts, -1], tf.shape(values)[1:]], axis=0))
+        for name, values in batch.items()
+    }  # [P, B / P, ...]
 
     def part(index: Any) -> Batch:
         return {name: values[index] for name, values in parts.items()}
@@ -127,16 +113,6 @@ def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: i
     return tf.nest.pack_sequence_as(traced.structured_outputs, means)
 
 
-def _divide(values: tf.Tensor, num_parts: int) -> tf.Tensor:
-    size = values.shape[0]
-    if size is not None and size % num_parts:
-        raise ValueError(
-            f"expected on each replica a batch whose size is a multiple of {num_parts} "
-            f"(gradient_accumulation_steps), got {size}"
-        )
-    return tf.reshape(values, tf.concat([[num_parts, -1], tf.shape(values)[1:]], axis=0))
-
-
 class Progress:
     """Averages the metrics of steps, and logs a line every few seconds.
 
@@ -153,14 +129,13 @@ class Progress:
         self._clock = clock
         self._began = clock()
         self._steps_done = 0
-        self._training_seconds = 0.0
-        self._steps: list[Mapping] = []
-        self._line: list[Mapping] = []
+        self.start()
 
     def start(self) -> None:
         """Begins a stretch of steps; the time between stretches counts only for the time left."""
         self._started = self._line_started = self._clock()
-        self._steps, self._line = [], []
+        self._steps: list[Mapping] = []
+        self._line: list[Mapping] = []
 
     def add(self, step: int, metrics: Mapping) -> None:
         """Takes the metrics of a step, whose number counts from 1."""
@@ -235,19 +210,11 @@ class Trainer(_AbstractTrainer):
         return self._optimizer.iterations.value
 
     def train(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Makes the steps and returns their mean metrics.
-
-        Raises:
-            FloatingPointError: if the loss is not finite.
-            Terminated: after a step, if a worker was asked to end.
-        """
+        """Makes the steps and returns their mean metrics; FloatingPointError or Terminated."""
         done = first = int(self.global_step.numpy())
         if self._batches is None:
-            self._batches = iter(
-                distribute_batches(
-                    lambda: self._task.train_dataset(first), self._accumulation_steps
-                )
-            )
+            batches = functools.partial(self._task.train_dataset, first)
+            self._batches = iter(distribute_batches(batches, self._accumulation_steps))
         self._progress.start()
         last = first + int(num_steps)
         while done < last:
@@ -309,7 +276,7 @@ class Trainer(_AbstractTrainer):
         num_parts = self._accumulation_steps
         totals = {
             f"mean_{name}": mean_share(tf.reduce_sum(batch[name]), num_parts)
-            for name in task.normalized_by
+            for name in task.model.normalized_by
         }
         gradients, means = accumulate(
             lambda part: self._gradients({**part, **totals}), batch, num_parts
@@ -325,12 +292,12 @@ class Trainer(_AbstractTrainer):
         return means | {"learning_rate": learning_rate} | counts
 
     def _gradients(self, batch: Batch) -> Gradients:
-        task = self._task
+        model = self._task.model
         with tf.GradientTape() as tape:
-            outputs = task.model(*task.model_inputs(batch), training=True)
-            metrics = task.compute_loss(batch, outputs)
+            outputs = model(*model.model_inputs(batch), training=True)
+            metrics = model.compute_task_loss(batch, outputs)
             share = metrics["loss"] / self._strategy.num_replicas_in_sync
-        variables = task.model.trainable_variables
+        variables = model.trainable_variables
         gradients = [
             None
             if gradient is None  # else of IndexedSlices too

@@ -20,18 +20,15 @@ def is_hub_name(name: str) -> bool:
 
 
 def download(name: str, revision: str | None = None) -> pathlib.Path:
-    """Downloads a model's folder, or finds it in the local cache.
+    """Downloads a model's folder, or finds it in the local cache, and checks its checksums.
 
-    The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. Each file is
-    compared with its checksum.
+    The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. The folder
+    has what the model has of config.json, conversion.json, calibration.json, vocab.txt and
+    safetensors.
 
     Args:
         name: such as "google/tapas-base-finetuned-wtq".
         revision: a commit, branch or tag; only a commit cannot change. None for the newest.
-
-    Returns:
-        The folder, with what the model has of config.json, conversion.json, calibration.json,
-        vocab.txt and safetensors.
 
     Raises:
         ModuleNotFoundError: without huggingface_hub.

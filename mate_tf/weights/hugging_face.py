@@ -41,8 +41,6 @@ _TAPAS_DEFAULTS = {
     "max_num_rows": 64,
     "max_num_columns": 32,
 }
-
-
 _WEIGHTS = "model.safetensors"
 _SHARDS = "model.safetensors.index.json"
 _PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5")
@@ -70,15 +68,11 @@ _WORDS = "bert/embeddings/word_embeddings"
 
 
 def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> EncoderConfig:
-    """The encoder's configuration.
+    """The configuration of the encoder in a folder with config.json of a BERT or TAPAS model.
 
-    Args:
-        directory: holds config.json of a BERT or TAPAS model.
-        **overrides: fields of `EncoderConfig` that the file does not know, such as attention.
-
-    Raises:
-        FileNotFoundError: if there is no config.json.
-        ValueError: if it describes another kind of model, or a value has the wrong type.
+    The overrides are fields of `EncoderConfig` that the file does not know, such as attention.
+    FileNotFoundError if there is no config.json; ValueError if it describes another kind of model,
+    or a value has the wrong type.
     """
     config = read_config(directory)
     values: dict[str, Any] = {"activation": "gelu"}
@@ -91,25 +85,20 @@ def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> Enco
 def hugging_face_task_config(
     directory: str | pathlib.Path,
 ) -> TableQAConfig | ClassificationConfig | MaskedLMConfig | None:
-    """The head that the folder describes.
+    """The head that the folder describes; None for a model with another head or none.
 
-    TapasForQuestionAnswering keeps the limits of 64 rows and 32 columns that it was trained with
-    (ids beyond count as the last), and its means that count padding. `published_model` lifts the
-    limits.
-
-    Returns:
-        The options of a TapasForQuestionAnswering, a ...ForSequenceClassification, a
-        ...ForMaskedLM or a BertForPreTraining; None for a model with another head or none.
-
-    Raises:
-        FileNotFoundError: if there is no config.json.
-        ValueError: if it describes another kind of model or other aggregations, or a value has the
-            wrong type.
+    It is that of a TapasForQuestionAnswering, a ...ForSequenceClassification, a ...ForMaskedLM or a
+    BertForPreTraining. TapasForQuestionAnswering keeps the limits of 64 rows and 32 columns that it
+    was trained with (ids beyond count as the last), and its means that count padding.
+    `published_model` lifts the limits. Errors are those of `hugging_face_config`; ValueError also
+    for other aggregations.
     """
     config = read_config(directory)
     architectures = config.get("architectures") or []
     if any(name.endswith("ForSequenceClassification") for name in architectures):
-        return ClassificationConfig(num_classes=_num_classes(config))
+        # The labels' names are there only where they are not the default, two.
+        count = len(config.get("id2label") or {}) or config.get("num_labels") or 2
+        return ClassificationConfig(num_classes=count)
     if any(name.endswith("ForMaskedLM") for name in architectures):
         return MaskedLMConfig(next_sentence=False)
     if "BertForPreTraining" in architectures:
@@ -120,12 +109,7 @@ def hugging_face_task_config(
 
 
 def read_config(directory: str | pathlib.Path) -> dict[str, Any]:
-    """The config.json of a BERT or TAPAS folder.
-
-    Raises:
-        FileNotFoundError: if there is none.
-        ValueError: if it is not JSON, or describes another kind of model.
-    """
+    """The config.json of a BERT or TAPAS folder; FileNotFoundError or ValueError."""
     path = existing(directory, _CONFIG)
     config = read_json_object(path)
     kind = config.get("model_type")
@@ -140,11 +124,6 @@ def existing(directory: str | pathlib.Path, name: str) -> pathlib.Path:
     if not path.is_file():
         raise FileNotFoundError(f"expected {name} in {directory}")
     return path
-
-
-def _num_classes(config: dict[str, Any]) -> int:
-    """Hugging Face writes the labels' names only where they are not its default, two."""
-    return len(config.get("id2label") or {}) or config.get("num_labels") or 2
 
 
 def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfig:
@@ -183,7 +162,13 @@ def load_hugging_face(
                 tensors[name] = functools.partial(_read, file, stored, name)
     source = str(shards[0] if len(shards) == 1 else existing(directory, _SHARDS))
     if _DECODER in tensors and _WORD_BIAS in variables_by_name(model):
-        _check_tied(tensors.pop(_DECODER)(), tensors, source)
+        decoder = tensors.pop(_DECODER)()
+        # Here words are predicted with their embeddings.
+        if _WORDS not in tensors or not np.array_equal(decoder, tensors[_WORDS]()):
+            raise ValueError(
+                "expected cls.predictions.decoder.weight to equal the word embeddings in "
+                f"{source}, got another; a decoder of its own has no place in a model here"
+            )
     return assign_variables(model, tensors, source, **options)
 
 
@@ -212,9 +197,8 @@ def weight_files(directory: str | pathlib.Path) -> list[pathlib.Path]:
 
 
 def _read(file, stored: str, name: str) -> np.ndarray:
-    """PyTorch keeps kernels as [out, in]."""
     value = file.get_tensor(stored)
-    return value.T if name.endswith("/kernel") else value
+    return value.T if name.endswith("/kernel") else value  # PyTorch keeps them as [out, in]
 
 
 def _tf1_name(stored: str) -> str:
@@ -222,13 +206,3 @@ def _tf1_name(stored: str) -> str:
     for pattern, replacement in _RENAMED:
         stored = re.sub(pattern, replacement, stored)
     return stored.replace(".", "/")
-
-
-def _check_tied(decoder: np.ndarray, tensors: dict[str, Any], source: str) -> None:
-    """Refuses a decoder of its own: here words are predicted with their embeddings."""
-    words = tensors[_WORDS]() if _WORDS in tensors else None
-    if words is None or not np.array_equal(decoder, words):
-        raise ValueError(
-            f"expected cls.predictions.decoder.weight to equal the word embeddings in {source}, "
-            "got another; a decoder of its own has no place in a model here"
-        )

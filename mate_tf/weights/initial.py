@@ -24,12 +24,7 @@ from mate_tf.weights.hugging_face import (
     read_config,
     weight_files,
 )
-from mate_tf.weights.loading import (
-    LoadReport,
-    assign_variables,
-    check_num_heads,
-    open_safetensors,
-)
+from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads, open_safetensors
 from mate_tf.weights.run import load_run
 
 Shapes = Sequence[Sequence[int]]
@@ -63,7 +58,7 @@ def load_weights(
     reset_heads: bool = False,
     require_all: bool = False,
 ) -> LoadReport:
-    """Loads published weights, or those of a run, into a model.
+    """Loads published weights, or those of a run, into a model; says what was loaded and what not.
 
     Args:
         model: a built `TableEncoder` or a model with one as `.encoder`.
@@ -74,9 +69,6 @@ def load_weights(
             needed to make BERT's weights fit for positions that restart in each cell (`cls_id` of
             `assign_variables`).
         reset_heads, require_all: as `assign_variables` takes them.
-
-    Returns:
-        What was loaded, what is new, what was ignored.
 
     Raises:
         FileNotFoundError: if there are no weights.
@@ -97,10 +89,7 @@ def load_weights(
 def _check_same_vocabulary(
     here: list[str], data_vocab: str | pathlib.Path, weights_vocab: pathlib.Path
 ) -> None:
-    """Refuses data whose pieces are not those of the weights, id by id.
-
-    The data may have fewer pieces, and [EMPTY] where the weights have [unused0].
-    """
+    """Refuses other pieces than the weights'; fewer, and [EMPTY] for [unused0], are accepted."""
     there = read_vocabulary(weights_vocab)
     remedy = f"make the data with --vocab_file={weights_vocab}"
     for line, (piece, expected) in enumerate(zip(here, there, strict=False), start=1):
@@ -117,11 +106,7 @@ def _check_same_vocabulary(
 
 
 def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:
-    """The path itself where there are weights, otherwise the folder of the Hub that it names.
-
-    Raises:
-        FileNotFoundError, ModuleNotFoundError, OSError, ValueError: as `load_weights`.
-    """
+    """The path itself where there are weights, or a folder of the Hub; errors as `load_weights`."""
     local = as_path(path)
     if (local / "config.json").is_file() or find_tf1_checkpoint(local):
         if revision is not None:
@@ -140,11 +125,7 @@ def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pat
 
 
 def kind_of_weights(location: pathlib.Path) -> str:
-    """The kind of the weights there: "hugging_face", "run" or "tf1".
-
-    Raises:
-        ValueError: if a config.json is neither Hugging Face's nor a run's.
-    """
+    """One of "hugging_face", "run" and "tf1"; ValueError for another kind of config.json."""
     config_file = location / "config.json"
     if not config_file.is_file():
         return "tf1"
@@ -159,10 +140,7 @@ def kind_of_weights(location: pathlib.Path) -> str:
 
 
 def find_tf1_checkpoint(path: pathlib.Path) -> str | None:
-    """The prefix of the checkpoint at a prefix or in a folder; None where there is none.
-
-    In a folder it is the one that its `checkpoint` file names, or else the only one.
-    """
+    """The prefix of the checkpoint at a prefix, or of the latest or only one in a folder."""
     if not path.is_dir():
         return str(path) if as_path(f"{path}.index").exists() else None
     if latest := tf.train.latest_checkpoint(str(path)):
@@ -180,10 +158,7 @@ def find_tf1_checkpoint(path: pathlib.Path) -> str | None:
 def load_tf1_checkpoint(
     model: keras.layers.Layer, path: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads a name-based checkpoint of BERT, TAPAS or MATE into a model, as `load_weights`.
-
-    A bert_config.json beside it is compared with the model. Options are of `assign_variables`.
-    """
+    """Loads a checkpoint of BERT, TAPAS or MATE by names; the options are of `assign_variables`."""
     prefix = find_tf1_checkpoint(as_path(path))
     if prefix is None:
         raise FileNotFoundError(f"expected a TF1 checkpoint at {path}, found no .index file")
@@ -213,19 +188,13 @@ def published_configs(
     revision: str | None = None,
     **encoder_options: Any,
 ) -> tuple[pathlib.Path, EncoderConfig, TaskConfig]:
-    """Where a published fine-tuned checkpoint is, and its configs.
+    """Where a published fine-tuned checkpoint is, and its configs; arguments as of `load_weights`.
 
-    Args:
-        path: a Hugging Face folder of TAPAS or BERT, the name of one on the Hub, or a TF1
-            checkpoint of TAPAS with its bert_config.json beside it.
-        task_config: the heads; None for those that the Hugging Face folder describes.
-        revision: of a name on the Hub.
-        **encoder_options: fields of `EncoderConfig` that the checkpoint does not say, such as the
-            attention, or position="absolute" for a TF1 checkpoint without "_reset" in its name.
-
-    Raises:
-        FileNotFoundError, ModuleNotFoundError, OSError: as `load_weights`.
-        ValueError: if it is a run, or no task config is given or described.
+    The heads are those that a Hugging Face folder describes, or a given task config's; a TF1
+    checkpoint has its bert_config.json beside it. The options are fields of `EncoderConfig` that
+    the checkpoint does not say, such as the attention, or position="absolute" for a TF1 checkpoint
+    without "_reset" in its name. Errors are those of `load_weights`; ValueError also for a run, and
+    for no task config.
     """
     location = locate_weights(path, revision)
     kind = kind_of_weights(location)
@@ -245,14 +214,17 @@ def published_configs(
 def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
     """Loads every variable of a built model from its checkpoint, and logs what was loaded.
 
-    Raises:
-        ValueError: if the checkpoint lacks a variable, does not fit the model, or has a head that
-            the task config does not use. A head of pre-training may be left out.
+    ValueError if the checkpoint lacks a variable, does not fit the model, or has a head that the
+    task config does not use. A head of pre-training may be left out.
     """
     report = load_weights(model, location, require_all=True)
     logging.info("%s", report)
     heads = _HEADS
-    if isinstance(model.task_config, TableQAConfig) and _chooses_columns(location):
+    if isinstance(model.task_config, TableQAConfig) and not (
+        # Transformers stores a head for columns also where it is not in use.
+        kind_of_weights(location) == "hugging_face"
+        and read_config(location).get("select_one_column") is False
+    ):
         heads = heads | _COLUMNS
     lost = {
         name: use
@@ -265,12 +237,6 @@ def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
             f"expected a task config that uses {', '.join(lost)} of {report.source}, got one "
             f"without, {model.task_config}; take {', '.join(dict.fromkeys(lost.values()))}"
         )
-
-
-def _chooses_columns(location: pathlib.Path) -> bool:
-    """Whether a head for columns is in use; transformers stores one also where it is not."""
-    is_hugging_face = kind_of_weights(location) == "hugging_face"
-    return not is_hugging_face or read_config(location).get("select_one_column") is not False
 
 
 def check_sizes(source: str, encoder: EncoderConfig, task: Any, shapes: Shapes) -> None:

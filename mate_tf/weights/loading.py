@@ -47,23 +47,14 @@ _RENAMED = (
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """What a checkpoint gave to a model.
+    """What a checkpoint gave to a model: the names of variables."""
 
-    Attributes:
-        source: the checkpoint.
-        loaded: the variables that took its values, by name, as the others here.
-        new: the model's variables that the checkpoint lacks, left as they were.
-        ignored: the checkpoint's variables that the model lacks.
-        reset: the variables that both have, left as they were because heads start anew.
-        moved_first_position: whether the first position's embedding became part of [CLS]'s.
-    """
-
-    source: str
-    loaded: tuple[str, ...]
-    new: tuple[str, ...]
-    ignored: tuple[str, ...]
-    reset: tuple[str, ...] = ()
-    moved_first_position: bool = False
+    source: str  # the checkpoint
+    loaded: tuple[str, ...]  # took its values
+    new: tuple[str, ...]  # of the model, left as they were, for the checkpoint lacks them
+    ignored: tuple[str, ...]  # of the checkpoint, which the model lacks
+    reset: tuple[str, ...] = ()  # of both, left as they were, for heads start anew
+    moved_first_position: bool = False  # whether its embedding became part of [CLS]'s
 
     def __str__(self) -> str:
         lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
@@ -103,13 +94,11 @@ def assign_variables(
             of classes. The release's reset_output_cls resets the head for classes only.
         require_all: makes it an error that the checkpoint lacks a variable, unless it is a pooler
             that no head reads. A model that is not trained any further needs this.
-        cls_id: the index of [CLS] in the vocabulary; None where it is not known. With it, BERT's
-            position of [CLS] is made fit for positions that restart in each cell
-            (`_move_first_position`).
+        cls_id: the index of [CLS] in the vocabulary, if it is known. With it, BERT's position of
+            [CLS] is made fit for positions that restart in each cell (`_move_first_position`).
 
-    Raises:
-        ValueError: if a tensor of the encoder is missing, the checkpoint has more layers, a tensor
-            has another shape than its variable, or, with `require_all`, a variable has no tensor.
+    ValueError if a tensor of the encoder is missing, the checkpoint has more layers, a tensor has
+    another shape than its variable, or, with `require_all`, a variable has no tensor.
     """
     variables = variables_by_name(model)
     _check_layers(encoder_of(model).config.num_layers, tensors, source)
@@ -154,9 +143,9 @@ def assign_variables(
 def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_id: int) -> None:
     """Moves what is special about the first position into the embedding of [CLS].
 
-    In BERT only [CLS] stands at the first position, whose embedding is several times as large as
-    the others. Where positions restart in each cell, it would drown the first word of each cell.
-    BERT's own sequences come out the same as before. `words` and `positions` are [V, D].
+    In BERT only [CLS] stands there, with an embedding several times as large as the others. Where
+    positions restart in each cell, it would drown the first word of each cell. BERT's own sequences
+    come out the same. `words` and `positions` are [V, D].
     """
     of_words, of_positions = words.numpy(), positions.numpy()
     of_words[cls_id] += of_positions[0] - of_positions[1]
@@ -189,25 +178,19 @@ def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
 def _fitted(
     name: str, value: np.ndarray, variable: keras.Variable, is_bert: bool, source: str
 ) -> np.ndarray:
-    """The value in the variable's shape: [V, D] tables may be cut or filled up.
-
-    A head of fewer aggregations is filled up too; nothing else is.
-    """
+    """The value in the variable's shape: tables [V, D] and aggregations may be cut or filled up."""
     expected = tuple(variable.shape)
     if value.shape == expected:
         return value
-    if name == _POSITIONS and value.shape[1:] == expected[1:] and len(value) > expected[0]:
+    same_rows = value.ndim and value.shape[1:] == expected[1:]
+    is_longer = same_rows and len(value) > expected[0]
+    if is_longer and name == _POSITIONS:
         return value[: expected[0]]
-    if is_bert and name == f"{_TYPES}_0" and value.shape[1:] == expected[1:]:
+    has_new_operators = same_rows and not is_longer and name.endswith("_agg")
+    if has_new_operators or (same_rows and is_bert and name == f"{_TYPES}_0"):
         filled = variable.numpy()
-        rows = min(len(value), len(filled))
-        filled[:rows] = value[:rows]
-        return filled
-    if name.endswith("_agg") and value.shape[1:] == expected[1:] and len(value) < expected[0]:
-        # More operators than the checkpoint has; the new ones start as they are, but unlikely.
-        filled = variable.numpy()
-        filled[: len(value)] = value
-        if value.ndim == 1:
+        filled[: len(value)] = value[: len(filled)]
+        if has_new_operators and value.ndim == 1:  # they start as they are, but unlikely
             filled[len(value) :] = _BIAS_OF_NEW_OPERATORS
         return filled
     hint = "" if name.startswith(ENCODER) else "; reset_heads leaves the heads out"
@@ -234,13 +217,9 @@ def open_safetensors(path: str | os.PathLike[str]) -> Any:
 def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
     """The variables of an encoder, or of a model that has one, by their checkpoint names.
 
-    Args:
-        model: a built `TableEncoder`, or a model with one as `.encoder`. The variables of its heads
-            have their own names, or those of the model's `checkpoint_variables`, since Keras allows
-            no scope in a name.
-
-    Raises:
-        ValueError: if the variables do not exist yet, or two would have one name.
+    The variables of a model's heads have their own names, or those of its `checkpoint_variables`,
+    since Keras allows no scope in a name. ValueError if the variables do not exist yet, or two
+    would have one name.
     """
     encoder = encoder_of(model)
     if not encoder.built:

@@ -8,7 +8,7 @@ optimizer's, and is enough to answer, to serve and to start the next run from.
 import functools
 import os
 import pathlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -31,7 +31,7 @@ from mate_tf.weights.loading import (
 )
 
 FILE = "model.safetensors"
-BEST_FOLDER = "best"  # of a run's: holds the weights of its best evaluation
+BEST_FOLDER = "best"  # of a run: the weights of its best evaluation
 CALIBRATION = "calibration.json"  # of the weights, where `mate-tf calibrate` wrote it
 DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
 _STEP = "step"
@@ -48,14 +48,11 @@ class StoredWeight(NamedTuple):
 class RunWeights:
     """The weights in a checkpoint or in a file of half precision, which is opened once.
 
-    Args:
-        prefix: of the checkpoint's files, or the path of model.safetensors.
+    Given the prefix of the checkpoint's files, or the path of model.safetensors; ValueError if the
+    file is not what it should be.
 
     Attributes:
         weights: by their path in the model, without the optimizer's and the random state.
-
-    Raises:
-        ValueError: if the file is not what it should be.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -66,42 +63,41 @@ class RunWeights:
             file = open_safetensors(prefix)
             self._metadata = file.metadata() or {}
             for name in file.keys():  # noqa: SIM118, a safetensors file is no mapping
-                stored = file.get_slice(name)
-                _check_kind(stored.get_dtype(), name, prefix)
-                shape = tuple(stored.get_shape())
-                self.weights[name] = StoredWeight(shape, functools.partial(_single, file, name))
+                stored, read = file.get_slice(name), functools.partial(_single, file, name)
+                self._add(name, stored.get_dtype(), stored.get_shape(), read)
             return
         # Not tf.train.load_checkpoint, which in ram:// takes a prefix for a folder.
         reader = tf.compat.v1.train.NewCheckpointReader(prefix)
         kinds, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
         for path, key in _keys_of_weights(reader).items():
-            _check_kind(kinds[key].name, path, prefix)
-            read = functools.partial(reader.get_tensor, key)
-            self.weights[path] = StoredWeight(tuple(shapes[key]), read)
+            self._add(path, kinds[key].name, shapes[key], functools.partial(reader.get_tensor, key))
+
+    def _add(self, path: str, kind: str, shape: Sequence[int], read: Callable) -> None:
+        if kind not in _KINDS:
+            raise ValueError(
+                f"expected weights of {_KINDS}, got {kind} for {path!r} in {self.prefix}"
+            )
+        self.weights[path] = StoredWeight(tuple(shape), read)
 
     @property
     def step(self) -> int:
         """The step of the run that they are of; ValueError where a file does not say so."""
         if self._metadata is None:
             return int(self.prefix.rpartition("-")[2])
-        if not self._metadata.get(_STEP, "").isdecimal():
+        step = self._metadata.get(_STEP, "")
+        if not step.isdecimal():
             raise ValueError(
                 f"expected the weights of a run with their step in {self.prefix}, got "
                 f"{self._metadata}"
             )
-        return int(self._metadata[_STEP])
+        return int(step)
 
     @property
     def shapes(self) -> list[tuple[int, ...]]:
         return [weight.shape for weight in self.weights.values()]
 
     def restore(self, model: keras.layers.Layer) -> None:
-        """Assigns them to the model of the run's config, built.
-
-        Raises:
-            ValueError: if a weight of either is missing in the other, or has another shape there;
-                the model is then as it was.
-        """
+        """Assigns them to the run's own model, built; ValueError, and nothing, if it is another."""
         weights = weights_by_path(model)
         here = {path: tuple(weight.shape) for path, weight in weights.items()}
         there = {path: weight.shape for path, weight in self.weights.items()}
@@ -135,22 +131,12 @@ def _keys_of_weights(reader) -> dict[str, str]:
     }
 
 
-def _check_kind(kind: str, name: str, source: str) -> None:
-    if kind not in _KINDS:
-        raise ValueError(f"expected weights of {_KINDS}, got {kind} for {name!r} in {source}")
-
-
 def _single(file, name: str) -> np.ndarray:
     return file.get_tensor(name).astype(np.float32)
 
 
 def run_weights(directory: str | pathlib.Path) -> RunWeights:
-    """The weights of a run's best evaluation, or before the first one the latest.
-
-    Raises:
-        FileNotFoundError: if the folder holds no checkpoint and no weights.
-        ValueError: as `RunWeights`.
-    """
+    """The weights of a run's best evaluation, or else the latest; FileNotFoundError if none."""
     directory = as_path(directory)
     for folder in (directory / BEST_FOLDER, directory):
         if prefix := tf.train.latest_checkpoint(str(folder)):
@@ -161,11 +147,7 @@ def run_weights(directory: str | pathlib.Path) -> RunWeights:
 
 
 def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
-    """The weights by their path in the model, as checkpoints of runs keep them.
-
-    Raises:
-        ValueError: if two have the same path.
-    """
+    """The weights by their path in the model, as checkpoints of runs keep them."""
     root = f"{model.name}/"  # numbered, where a process makes several models
     weights = {weight.path.removeprefix(root): weight for weight in model.weights}
     if len(weights) != len(model.weights):
@@ -174,12 +156,7 @@ def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
 
 
 def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, Any]]:
-    """The task of a run and the values in its config.json.
-
-    Raises:
-        FileNotFoundError: if the folder does not hold one.
-        ValueError: if it is not a run's.
-    """
+    """The task of a run and the values in its config.json; FileNotFoundError or ValueError."""
     path = as_path(directory) / "config.json"
     if not path.is_file():
         raise FileNotFoundError(f"expected config.json in {directory}; is it a run's folder?")
@@ -196,10 +173,7 @@ def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, 
 def load_run(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads a run (`run_weights`) into a model of another task or attention, as `load_weights`.
-
-    Variables at the same place of the model go together. Options are of `assign_variables`.
-    """
+    """Loads a run (`run_weights`) by the places of variables; options are of `assign_variables`."""
     directory = as_path(directory)
     stored = run_weights(directory)
     config = read_json_object(directory / "config.json")
@@ -224,9 +198,8 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
     other runs start from it, as from the run itself. A calibration in it was for other weights and
     is removed.
 
-    Raises:
-        FileNotFoundError: if there is no run, or it has no checkpoint yet.
-        ValueError: if a weight is too large for half precision, or the folder to write is a run's.
+    FileNotFoundError if there is no run, or it has no checkpoint yet; ValueError if a weight is too
+    large for half precision, or the folder to write is a run's.
     """
     directory, output = as_path(directory), as_path(output)
     if directory.resolve() == output.resolve():
@@ -244,11 +217,7 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
 def write_weights(
     output: pathlib.Path, content: bytes, others: Mapping[str, bytes]
 ) -> pathlib.Path:
-    """Writes a folder of weights alone, with other files beside them; returns that of the weights.
-
-    Raises:
-        ValueError: if the folder is a run's.
-    """
+    """Writes weights and other files to a folder; ValueError for a run's. Returns the weights'."""
     if any(tf.train.latest_checkpoint(str(folder)) for folder in (output, output / BEST_FOLDER)):
         raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     output.mkdir(parents=True, exist_ok=True)
@@ -266,9 +235,7 @@ def packed(tensors: Mapping[str, np.ndarray], step: int, exactly: bool = False) 
     """The content of a file of weights in half precision, by their path in the model.
 
     It is in single precision if they are to be kept exactly and half precision would change one.
-
-    Raises:
-        ValueError: if a weight is not finite, or too large for the precision.
+    ValueError if a weight is not finite, or too large for the precision.
     """
     from safetensors.numpy import save
 

@@ -18,7 +18,7 @@ from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.config import ExamplesConfig
+from mate_tf.training.config import TrainingConfig
 from mate_tf.training.run import load_config, train_run
 from mate_tf.training.starting_points import find_config, make_config, presets
 from tests.small import PIECES, ROOT, cases, run_binary, succeeded, write_vocabulary
@@ -249,7 +249,7 @@ def test_what_a_program_does_not_do_is_refused_in_a_sentence(tmp_path, program, 
 
 @pytest.mark.parametrize(("name", "config"), presets().items())
 def test_a_preset_says_how_it_is_run_and_what_to_expect(name, config):
-    assert isinstance(config, PointRConfig if "pointr" in name else ExamplesConfig)
+    assert isinstance(config, PointRConfig if "pointr" in name else TrainingConfig)
     document = (ROOT / "experiments" / "configs" / "README.md").read_text(encoding="utf-8")
     _, _, after = document.partition(f"### `{name}`\n")
     section, _, _ = after.partition("\n### ")

@@ -163,15 +163,7 @@ def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(config):
     tf.keras.backend.clear_session()
     tf.keras.utils.set_random_seed(0)
     model = build_model(config)
-    task = Task(
-        model,
-        lambda _: tf.data.Dataset.range(0),
-        model.compute_task_loss,
-        dict,
-        "loss",
-        model.model_inputs,
-        model.normalized_by,
-    )
+    task = Task(model, lambda _: tf.data.Dataset.range(0), dict, "loss")
     trainer = Trainer(task, make_optimizer(model, config), config, Termination())
     inputs = batch(2, config.max_seq_length)
     places = np.arange(config.max_seq_length)

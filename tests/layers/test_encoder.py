@@ -23,7 +23,7 @@ TABLE_ETC = with_attention(
     "table_etc", num_global_tokens=16, local_radius=4, max_relative_distance=3
 )
 PLAIN = dataclasses.replace(with_attention("tapas"), num_layers=1)
-# All kinds of attention are in test_recomputation.py; training/test_xla.py compiles them.
+# All kinds of attention are in test_recomputation.py; training/test_steps.py compiles them.
 CONFIGS = {
     "dense where short": with_attention(**WINDOW, dense_up_to=10),
     "full coverage": with_attention("mate_tableformer", bucket_size=4, coverage=1.0),

@@ -4,7 +4,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.models.masked_lm import MaskedLMConfig
+from mate_tf.tasks import model_of
 from tests.small import small_encoder
 
 ENCODER = small_encoder(20, initializer_range=0.5)
@@ -14,8 +15,7 @@ TOLERANCE = 1e-5
 
 def make_model(next_sentence=True):
     keras.utils.set_random_seed(1)
-    model = MaskedLanguageModel(ENCODER, MaskedLMConfig(next_sentence))
-    model.build()
+    model = model_of(ENCODER, MaskedLMConfig(next_sentence))
     model.output_bias.assign(keras.random.normal(model.output_bias.shape, seed=2))
     return model
 

@@ -17,7 +17,6 @@ from mate_tf.layers.compilation import portable_graph
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.span_reading import (
     SpanHead,
-    SpanReading,
     SpanReadingConfig,
     answer_bounds,
     answer_spans,
@@ -26,6 +25,7 @@ from mate_tf.models.span_reading import (
     span_bounds,
     valid_spans,
 )
+from mate_tf.tasks import model_of
 from mate_tf.weights.loading import variables_by_name
 from tests import small
 from tests.layers.small_layers import token_features
@@ -51,8 +51,7 @@ def with_random_weights(head):
 
 def make_model(config):
     keras.utils.set_random_seed(1)
-    model = SpanReading(ENCODER, dataclasses.replace(config, output_dropout=0.0))
-    model.build()
+    model = model_of(ENCODER, dataclasses.replace(config, output_dropout=0.0))
     with_random_weights(model.head)
     return model
 
@@ -107,9 +106,8 @@ def test_scores_are_those_of_concatenated_vectors(hidden_size, activation):
     spans = tf.constant(spans, tf.float64)
     if hidden_size:
         weights, bias = head.span_hidden_weights.numpy(), head.span_hidden_bias.numpy()
-        spans = tf.nn.gelu(
-            spans @ tf.constant(weights, tf.float64) + bias, activation == "gelu_tanh"
-        )
+        hidden = spans @ tf.constant(weights, tf.float64) + bias
+        spans = tf.nn.gelu(hidden, activation == "gelu_tanh")
     output = tf.constant(head.span_output_weights.numpy(), tf.float64)
     expected = tf.linalg.matvec(spans, output) + float(head.span_output_bias.numpy())
     np.testing.assert_allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE)

@@ -14,8 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.features.token_features import TAPAS_FEATURES
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import batch_by_length
+from mate_tf.tasks import model_of
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import check_like_chief, is_chief, make_strategy
 from mate_tf.training.examples import predict_function
@@ -35,6 +36,7 @@ CONFIG = TrainingConfig(
     max_gradient_norm=0.1,
     max_gradient_value=0.01,
     ema_decay=0.9,
+    encoder=ENCODER,
     summary_interval=1,
     eval_interval=NUM_STEPS,
     checkpoint_interval=NUM_STEPS,
@@ -75,10 +77,7 @@ def train_dataset(step: int) -> tf.data.Dataset:
 def table_task() -> Task:
     """Finding cells."""
     keras.utils.set_random_seed(3)
-    model = TableQuestionAnswering(
-        ENCODER, TableQAConfig(num_aggregation_labels=0, output_dropout=0.0)
-    )
-    model.build()
+    model = model_of(ENCODER, TableQAConfig(num_aggregation_labels=0, output_dropout=0.0))
     predict = predict_function(model)
     # Five examples, which two replicas cannot divide.
     held_out = next(iter(train_dataset(0).unbatch().batch(5)))
@@ -88,11 +87,16 @@ def table_task() -> Task:
         assert example_loss.shape == (5,) == outputs["token_logits"].shape[:1]
         return {"score": -float(tf.reduce_mean(example_loss))}
 
-    return Task(model, train_dataset, model.compute_task_loss, evaluate, "score")
+    return Task(model, train_dataset, evaluate, "score")
 
 
 class Words(keras.Model):
-    """Predicts words from those at some positions alone: small, for it is traced often."""
+    """Predicts words from those at some positions alone: small, for it is traced often.
+
+    The loss is normalised over all words that are masked in the global batch.
+    """
+
+    normalized_by = ("masked_lm_weights",)
 
     def __init__(self) -> None:
         super().__init__()
@@ -106,28 +110,21 @@ class Words(keras.Model):
         words = tf.gather(ids, positions, batch_dims=1)  # [B, P]
         return self.dense(tf.gather(tf.convert_to_tensor(self.table), words))  # [B, P, V]
 
+    def model_inputs(self, batch):
+        return batch["input_ids"], batch["masked_lm_positions"]
 
-def masked_task() -> Task:
-    """Predicting words, the loss normalised over all that are masked in the global batch."""
-    keras.utils.set_random_seed(4)
-    model = Words()
-
-    def compute_loss(batch, outputs):
+    def compute_task_loss(self, batch, outputs):
         token_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             batch["masked_lm_ids"], outputs
         )  # [B, P]
         weighted = tf.reduce_sum(token_loss * batch["masked_lm_weights"])
         return {"loss": weighted / batch["mean_masked_lm_weights"]}
 
-    return Task(
-        model,
-        train_dataset,
-        compute_loss,
-        lambda: {"score": 0.0},
-        "score",
-        lambda batch: (batch["input_ids"], batch["masked_lm_positions"]),
-        ("masked_lm_weights",),
-    )
+
+def masked_task() -> Task:
+    """Predicting words."""
+    keras.utils.set_random_seed(4)
+    return Task(Words(), train_dataset, lambda: {"score": 0.0}, "score")
 
 
 TASKS = {"table": table_task, "masked": masked_task}

@@ -23,6 +23,7 @@ from mate_tf.layers.basic import Dropout
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import Evaluator, train
 from mate_tf.training.trainer import Progress, Task
+from tests.small import ENCODER
 
 CONFIG = TrainingConfig(
     num_steps=60,
@@ -31,6 +32,7 @@ CONFIG = TrainingConfig(
     eval_interval=4,
     checkpoint_interval=3,
     ema_decay=0.9,
+    encoder=ENCODER,
 )
 BATCH_SIZE = 8
 NUM_TOKENS = BATCH_SIZE * 2  # of a batch
@@ -38,6 +40,8 @@ NUM_TOKENS = BATCH_SIZE * 2  # of a batch
 
 class Regression(keras.Model):
     """Small enough to be traced in an instant, with dropout and weights that nothing uses."""
+
+    normalized_by = ()
 
     def __init__(self, dropout: float):
         super().__init__()
@@ -53,6 +57,13 @@ class Regression(keras.Model):
     def call(self, inputs, training=False):
         return self.heads["last"](self.dropout(self.hidden(inputs), training=training))
 
+    def model_inputs(self, batch):
+        return (batch["x"],)
+
+    def compute_task_loss(self, batch, outputs):
+        errors = tf.square(outputs - batch["y"])
+        return {"loss": tf.reduce_mean(errors), "errors": errors}
+
 
 def make_task(dropout: float = 0.5, evaluations: Iterator[float] | None = None) -> Task:
     """Sums of numbers; what is evaluated follows from the weights alone, or is given."""
@@ -67,16 +78,12 @@ def make_task(dropout: float = 0.5, evaluations: Iterator[float] | None = None) 
         dataset = tf.data.Dataset.from_tensor_slices(data)
         return dataset.shuffle(40, seed=5).repeat().batch(BATCH_SIZE, True).skip(step)
 
-    def compute_loss(batch, outputs):
-        errors = tf.square(outputs - batch["y"])
-        return {"loss": tf.reduce_mean(errors), "errors": errors}
-
     def evaluate():
         loss = float(np.mean(np.square(model(inputs).numpy() - labels)))
         accuracy = -loss if evaluations is None else next(evaluations)
         return {"loss": loss, "accuracy": accuracy}
 
-    return Task(model, train_dataset, compute_loss, evaluate, "accuracy", lambda b: (b["x"],))
+    return Task(model, train_dataset, evaluate, "accuracy")
 
 
 def run(model_dir: pathlib.Path) -> None:
@@ -138,6 +145,7 @@ def run_terminated(
 def run_to_nan(model_dir: pathlib.Path, of_loss: bool, step: int) -> None:
     """The run, whose loss or, where that is still a number, whose gradient is none at a step."""
     task = make_task()
+    compute_loss = task.model.compute_task_loss
 
     def train_dataset(done: int) -> tf.data.Dataset:
         steps = tf.data.Dataset.counter(done + 1)
@@ -145,8 +153,8 @@ def run_to_nan(model_dir: pathlib.Path, of_loss: bool, step: int) -> None:
             lambda batch, number: batch | {"step": tf.fill([BATCH_SIZE], number)}
         )
 
-    def compute_loss(batch, logits):
-        loss = task.compute_loss(batch, logits)["loss"]
+    def broken_loss(batch, logits):
+        loss = compute_loss(batch, logits)["loss"]
 
         def broken():
             # The root's slope at zero is infinite, and its product with zero is not a number.
@@ -154,8 +162,8 @@ def run_to_nan(model_dir: pathlib.Path, of_loss: bool, step: int) -> None:
 
         return {"loss": tf.cond(batch["step"][0] == step, broken, lambda: loss)}
 
-    broken = dataclasses.replace(task, train_dataset=train_dataset, compute_loss=compute_loss)
-    train(broken, CONFIG, model_dir)
+    task.model.compute_task_loss = broken_loss
+    train(dataclasses.replace(task, train_dataset=train_dataset), CONFIG, model_dir)
 
 
 def mount_small_disk(folder: pathlib.Path, size: int) -> bool:

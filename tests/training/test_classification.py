@@ -1,25 +1,20 @@
 import dataclasses
+import re
 import shutil
 
-import keras
 import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
-from mate_tf.records.records import write_records
 from mate_tf.tables.part_of_speech import TaggedWord
 from mate_tf.tables.table import Question
 from mate_tf.training.config import ClassificationTrainingConfig
-from mate_tf.training.examples import build_model, make_task
-from mate_tf.training.loop import train
 from mate_tf.training.measures import check_classification as check_data
-from mate_tf.training.measures import classification_evaluation as dev_evaluation
 from mate_tf.training.measures import classification_metrics
-from tests.small import change_records, small_encoder, write_vocabulary
+from mate_tf.training.run import train_run
+from tests.small import change_records, small_encoder, write_examples
 
 Event = tf.compat.v1.Event
 WORDS = ("good", "bad", "film", "very")
@@ -41,23 +36,20 @@ SENTENCES = [
 
 
 def tag_words(text: str) -> list[TaggedWord]:
-    words, start = [], 0
-    for word in text.split():
-        words.append(TaggedWord(start, start + len(word), TAGS[word]))
-        start += len(word) + 1
-    return words
+    words = re.finditer(r"\w+", text)
+    return [TaggedWord(word.start(), word.end(), TAGS[word[0]]) for word in words]
 
 
 def write_data(directory, tagger=tag_words):
-    wordpiece = Wordpiece(write_vocabulary(directory / "vocab.txt", VOCABULARY))
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), tagger)
-    for split in ("train", "dev"):
-        examples = (
-            builder.build(None, Question(text, f"{split}-{i}", class_index=label)).features
-            for i, (text, label) in enumerate(SENTENCES)
-        )
-        write_records(directory / f"{split}.tfrecord", examples)
-    return directory
+    questions = {
+        split: [
+            (None, Question(text, f"{split}-{index}", class_index=label))
+            for index, (text, label) in enumerate(SENTENCES)
+        ]
+        for split in ("train", "dev")
+    }
+    features = FeatureConfig(max_seq_length=8)
+    return write_examples(directory, features, questions, VOCABULARY, tagger)
 
 
 @pytest.fixture(scope="module")
@@ -72,12 +64,7 @@ def with_architecture(name: str) -> ClassificationTrainingConfig:
 
 @pytest.mark.parametrize("architecture", ["tapas", "grammar_hard"])
 def test_learns_its_sentences(data_dir, tmp_path, architecture):
-    config = with_architecture(architecture)
-    check_data(config, data_dir)
-    keras.utils.set_random_seed(config.seed)
-    model = build_model(config)
-    task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
-    metrics = train(task, config, tmp_path)
+    metrics = train_run(with_architecture(architecture), data_dir, tmp_path)
     assert metrics["accuracy"] == 1.0
     shown = (tmp_path / "evaluations" / "40.md").read_text()
     assert "| 0 | 4 | 0 |\n| 1 | 0 | 4 |\n" in shown
@@ -100,15 +87,11 @@ def test_examples_without_tags_are_refused_for_grammar_alone(tmp_path):
 @pytest.mark.parametrize("index", [2, -1])
 def test_a_class_that_there_is_not_is_refused_with_its_question(data_dir, tmp_path, index):
     shutil.copytree(data_dir, tmp_path, dirs_exist_ok=True)
-    change_records(
-        tmp_path / "train.tfrecord",
-        lambda examples: examples[3]["classification_class_index"].fill(index),
-    )
-    message = (
-        rf"expected classification_class_index from 0 to 1 \(task.num_classes\), got {index} "
-        r"\(question 'train-3', .*train.tfrecord, record 3\)"
-    )
-    with pytest.raises(ValueError, match=message):
+    feature = "classification_class_index"
+    change_records(tmp_path / "train.tfrecord", lambda of: of[3][feature].fill(index))
+    expected = rf"expected {feature} from 0 to 1 \(task.num_classes\), got {index} "
+    place = r"\(question 'train-3', .*train.tfrecord, record 3\)"
+    with pytest.raises(ValueError, match=expected + place):
         check_data(CONFIG, tmp_path)
     if index == 2:
         check_data(dataclasses.replace(CONFIG, task=ClassificationConfig(3)), tmp_path)

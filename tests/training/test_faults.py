@@ -3,7 +3,6 @@
 import functools
 import random
 import signal
-import socket
 
 import numpy as np
 import pytest
@@ -102,13 +101,9 @@ def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(whole
 
 def finished_workers(model_dir, *happenings):
     """Two workers that have ended, to each of which something happened."""
-    ports = []
-    for _ in happenings:
-        with socket.socket() as free:
-            free.bind(("localhost", 0))
-            ports.append(f"localhost:{free.getsockname()[1]}")
+    hosts = [f"localhost:{forked.free_port()}" for _ in happenings]
     workers = [
-        forked.start(fault_runs.run_worker, model_dir, ports, index, happening)
+        forked.start(fault_runs.run_worker, model_dir, hosts, index, happening)
         for index, happening in enumerate(happenings)
     ]
     for worker in workers:

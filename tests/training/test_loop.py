@@ -12,7 +12,15 @@ from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Progress, format_seconds
-from tests.small import assert_same, best_evaluation, cases, restored_step, scalars, two_devices
+from tests.small import (
+    ENCODER,
+    assert_same,
+    best_evaluation,
+    cases,
+    restored_step,
+    scalars,
+    two_devices,
+)
 from tests.training import fault_runs
 from tests.training.fault_runs import make_task
 
@@ -23,6 +31,7 @@ CONFIG = TrainingConfig(
     eval_interval=4,
     checkpoint_interval=6,
     keep_checkpoints=3,
+    encoder=ENCODER,
 )
 
 

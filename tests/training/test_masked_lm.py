@@ -118,7 +118,7 @@ def test_batches_of_all_lengths_take_turns_with_as_many_tokens(data_dir):
     batches = list(task.train_dataset(0).take(9))
     shapes = [tuple(batch["input_ids"].shape) for batch in batches]
     assert shapes[:3] == [(8, 16), (4, 32), (8, 16)]
-    assert task.normalized_by == ("masked_lm_weights",)
+    assert task.model.normalized_by == ("masked_lm_weights",)
     assert {batch["masked_lm_ids"].shape[1] for batch in batches} == {3, 6}
     for skipped in (1, 6, 7):
         for batch, expected in zip(task.train_dataset(skipped), batches[skipped:], strict=False):
@@ -136,11 +136,11 @@ def test_every_weight_learns_whatever_the_architecture(data_dir, name):
     config = dataclasses.replace(CONFIG, encoder=encoder, **lengths)
     check_data(config, data_dir)
     task = pretraining_task(config, data_dir)
-    batch = next(iter(task.train_dataset(0)))
+    model, batch = task.model, next(iter(task.train_dataset(0)))
     with tf.GradientTape() as tape:
-        outputs = task.model(*task.model_inputs(batch), training=True)
-        loss = task.compute_loss(batch, outputs)["loss"]
-    weights = task.model.trainable_variables
+        outputs = model(*model.model_inputs(batch), training=True)
+        loss = model.compute_task_loss(batch, outputs)["loss"]
+    weights = model.trainable_variables
     gradients = tape.gradient(loss, [weight.value for weight in weights])
     without = [w.path for w, g in zip(weights, gradients, strict=True) if g is None]
     assert np.isfinite(loss) and not without
@@ -201,9 +201,7 @@ def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
     shutil.copytree(data_dir, others)
     conversion = conversion_of("WTQ", FeatureConfig(32), others / "vocab.txt", None)
     write_conversion(others, conversion)
-    with pytest.raises(
-        ValueError, match=r"expected records to pre-train on in .*, got those of another"
-    ):
+    with pytest.raises(ValueError, match=r"records to pre-train on in .*, got those of another"):
         check_data(CONFIG, others)
     # Nothing says how these were made; they say themselves that nothing is masked in them.
     (others / "conversion.json").unlink()
@@ -222,8 +220,6 @@ def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
 def test_a_run_of_another_model_is_refused_before_the_first_step(data_dir, run_dir, tmp_path):
     wider = dataclasses.replace(CONFIG.encoder, hidden_size=32)
     other = dataclasses.replace(CONFIG, encoder=wider)
-    with pytest.raises(ValueError, match=r"got another: encoder.hidden_size=32 \(there: 16\)"):
-        train_run(other, data_dir, run_dir, None)
     with pytest.raises(ValueError, match=r"expected shape .* for variable .* in .*run/.*ckpt-"):
         train_run(other, data_dir, tmp_path / "next", str(run_dir))
     assert not (tmp_path / "next").exists()

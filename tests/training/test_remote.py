@@ -8,11 +8,8 @@ from hypothesis import strategies as st
 
 from mate_tf.command_line.main import main
 from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.paths import as_path
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import complete_text_file, read_text
 from mate_tf.training.loop import read_evaluations
@@ -20,7 +17,7 @@ from mate_tf.training.run import load_inputs, train_run
 from mate_tf.training.starting_points import make_config
 from mate_tf.training.trainer import Trainer
 from mate_tf.weights.run import export_weights, run_weights
-from tests.small import write_vocabulary
+from tests.small import write_examples
 
 CHANGES = [
     f"--config.{change}"
@@ -34,13 +31,11 @@ CONFIG = make_config("demo", None, CHANGES)
 
 
 def write_data(folder) -> None:
-    write_vocabulary(folder / "vocab.txt")
     table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
     question = Question("a", "q", ("c",), ((0, 0),), aggregation="NONE")
-    builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), FeatureConfig(max_seq_length=24))
-    features = builder.build(table, question).features
-    for split in ("train", "dev"):
-        write_records(folder / f"{split}.tfrecord", [features] * 4)
+    splits = {split: [(table, question)] * 4 for split in ("train", "dev")}
+    write_examples(folder, FeatureConfig(max_seq_length=24), splits)
+    for split in splits:
         write_json_lines(folder / f"{split}.jsonl", [(table, question)])
 
 

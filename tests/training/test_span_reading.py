@@ -3,19 +3,16 @@ import dataclasses
 import numpy as np
 import pytest
 
-from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.records.conversion_file import conversion_of, write_conversion
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.measures import check_span_reading as check_data
 from mate_tf.training.measures import span_reading_evaluation as dev_evaluation
 from mate_tf.training.run import train_run
-from tests.small import cases, small_encoder, write_vocabulary
+from tests.small import cases, small_encoder, write_examples
 
 CITIES = ("oslo", "rome", "lima", "cairo")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "in", "of", *CITIES)
@@ -52,11 +49,8 @@ def pairs(split):
 
 def write_data(directory, features=FEATURES):
     directory.mkdir(exist_ok=True)
-    wordpiece = Wordpiece(write_vocabulary(directory / "vocab.txt", VOCABULARY))
-    builder = FeatureBuilder(wordpiece, features)
-    for split in ("train", "dev"):
-        examples = (builder.build(*pair).features for pair in pairs(split))
-        write_records(directory / f"{split}.tfrecord", examples)
+    of_splits = {split: pairs(split) for split in ("train", "dev")}
+    write_examples(directory, features, of_splits, VOCABULARY)
     write_conversion(directory, conversion_of("JSONL", features, directory / "vocab.txt", None))
     return directory
 
@@ -90,10 +84,9 @@ def test_an_answer_too_long_counts_as_not_found_and_a_split_without_any_is_refus
     assert answers.startswith("| question | gold | predicted |")
     assert answers.endswith(" no |\n")
     directory = write_data(tmp_path)
-    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), FEATURES)
     table, question = next(pairs("dev"))
     unanswered = dataclasses.replace(question, answers=(), answer_coordinates=())
-    write_records(directory / "dev.tfrecord", [builder.build(table, unanswered).features])
+    write_examples(directory, FEATURES, {"dev": [(table, unanswered)]}, VOCABULARY)
     evaluation = dev_evaluation(CONFIG, directory, build_model(CONFIG))
     with pytest.raises(ValueError, match="expected labelled answers in the dev split of"):
         evaluation.evaluate()

@@ -145,9 +145,7 @@ def test_records_without_any_label_cannot_be_measured(data_dir, tmp_path):
     directory = copied(data_dir, tmp_path)
     (directory / "dev.jsonl").unlink()
     change_records(directory / "dev.tfrecord", lambda of: [one["label_ids"].fill(0) for one in of])
-    with pytest.raises(
-        ValueError, match=r"questions with answers to evaluate on, got none .*'dev'"
-    ):
+    with pytest.raises(ValueError, match=r"with answers to evaluate on, got none .*'dev'"):
         dev_evaluation(CONFIG, directory, build_model(CONFIG))
 
 
@@ -186,11 +184,7 @@ FEW_PIECES = dataclasses.replace(CONFIG.encoder, vocab_size=len(VOCABULARY))
     ({}, None, "expected vocab.txt in .*mate-tf data"),
     ({}, "train.tfrecord", "expected train.tfrecord in"),
     ({"max_seq_length": 64}, "", r"64 tokens \(max_seq_length\), got 32 in .*train.tfrecord"),
-    (
-        {"encoder": FEW_PIECES},
-        "",
-        r"input_ids from 0 to 13 \(encoder.vocab_size\), got 15 \(question .train-0., .* 0\)",
-    ),
+    ({"encoder": FEW_PIECES}, "", r"from 0 to 13 \(encoder.vocab_size\), got 15 \(.*train-0.* 0\)"),
 )
 def test_data_that_does_not_fit_is_refused(data_dir, tmp_path, changes, damage, message):
     directory = tmp_path / "data"

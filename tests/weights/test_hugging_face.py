@@ -9,13 +9,15 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
+from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.tasks import model_of
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
     load_hugging_face,
 )
+from tests.small import cases
 from tests.weights.small_models import (
     BERT_CONFIG,
     assert_values,
@@ -104,44 +106,38 @@ def folder(tmp_path):
     return tmp_path
 
 
-@pytest.mark.parametrize(
-    ("config", "expected"),
-    [
-        (WTQ, OF_WTQ),
-        (WTQ | GIVEN, replaced(**GIVEN)),
-        (SQA, OF_SQA),
-        (WTQ | {"use_gumbel_for_aggregation": True}, replaced(use_gumbel_for_agg=True)),
-        (WTQ | {"disable_per_token_loss": True}, replaced(cell_loss_importance=0.0)),
-        (WTQ | {"aggregation_temperature": 0.5}, replaced(agg_temperature=0.5)),
-        (
-            {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4},
-            TableQAConfig(use_answer_as_supervision=False, answer_loss_cutoff=None, **LIMITS),
-        ),
-        (TABFACT, ClassificationConfig(num_classes=2)),
-        (TABFACT | {"id2label": {"0": "no", "1": "yes", "2": "?"}}, ClassificationConfig(3)),
-        ({"architectures": ["BertForSequenceClassification"]}, ClassificationConfig()),
-        ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
-        ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
-        ({"architectures": None}, None),
-        ({"architectures": ["TapasModel"]}, None),
-        ({"architectures": ["BertForQuestionAnswering"]}, None),  # of spans of a text
-    ],
+SHORT = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
+OF_SHORT = TableQAConfig(use_answer_as_supervision=False, answer_loss_cutoff=None, **LIMITS)
+
+
+@cases(
+    "config, expected",
+    *((WTQ, OF_WTQ), (SQA, OF_SQA), (SHORT, OF_SHORT), (TABFACT, ClassificationConfig(2))),
+    (WTQ | GIVEN, replaced(**GIVEN)),
+    (WTQ | {"use_gumbel_for_aggregation": True}, replaced(use_gumbel_for_agg=True)),
+    (WTQ | {"disable_per_token_loss": True}, replaced(cell_loss_importance=0.0)),
+    (WTQ | {"aggregation_temperature": 0.5}, replaced(agg_temperature=0.5)),
+    (TABFACT | {"id2label": {"0": "no", "1": "yes", "2": "?"}}, ClassificationConfig(3)),
+    ({"architectures": ["BertForSequenceClassification"]}, ClassificationConfig()),
+    ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
+    ({"architectures": ["BertForPreTraining"]}, MaskedLMConfig()),
+    ({"architectures": None}, None),
+    ({"architectures": ["TapasModel"]}, None),
+    ({"architectures": ["BertForQuestionAnswering"]}, None),  # of spans of a text
 )
 def test_a_folder_describes_its_head_if_it_has_one_of_ours(described, config, expected):
     assert hugging_face_task_config(described(TAPAS | config)) == expected
 
 
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        (
-            {"aggregation_labels": {"0": "NONE", "1": "COUNT", "2": "SUM", "3": "AVERAGE"}},
-            r"expected aggregation_labels \['NONE', 'SUM'.* in .*config\.json, got \['NONE', 'COU",
-        ),
-        ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0, 4, 13 or 14, got 3"),
-        ({"temperature": "1"}, r"expected float for .*config\.json\.temperature, got '1'"),
-        ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
-    ],
+COUNT_FIRST = {"0": "NONE", "1": "COUNT", "2": "SUM", "3": "AVERAGE"}
+
+
+@cases(
+    "config, message",
+    ({"aggregation_labels": COUNT_FIRST}, r"labels \['NONE', 'SUM'.*\.json, got \['NONE', 'COU"),
+    ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0, 4, 13 or 14, got 3"),
+    ({"temperature": "1"}, r"expected float for .*config\.json\.temperature, got '1'"),
+    ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
 )
 def test_a_head_that_there_is_not_is_refused(described, config, message):
     with pytest.raises(ValueError, match=message):
@@ -224,8 +220,7 @@ def test_a_decoder_of_words_has_to_be_their_embeddings(folder, shift, message):
     bias = np.arange(len(decoder), dtype=np.float32)
     tensors |= {"cls.predictions.decoder.weight": decoder, "cls.predictions.decoder.bias": bias}
     save_file(tensors, folder / "model.safetensors")
-    model = MaskedLanguageModel(encoder_config(), MaskedLMConfig(next_sentence=False))
-    model.build()
+    model = model_of(encoder_config(), MaskedLMConfig(next_sentence=False))
     if message:
         with pytest.raises(ValueError, match=message):
             load_hugging_face(model, folder)

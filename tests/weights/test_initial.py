@@ -12,11 +12,11 @@ import pytest
 from mate_tf.config import AttentionConfig
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tasks import model_of
 from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 from mate_tf.weights.initial import load_weights, published_configs, restore_published
-from tests.small import ENCODER, restored_step, write_run
+from tests.small import ENCODER, cases, restored_step, write_run
 from tests.weights.small_models import (
     assert_values,
     classifier,
@@ -61,12 +61,8 @@ WRITERS: dict[str, Any] = {"tf1": write_tf1_folder, "hugging_face": write_huggin
 @pytest.fixture(scope="module")
 def run(tmp_path_factory):
     """The folder of a run of two layers for cell selection without aggregation, and its values."""
-    config = TableQATrainingConfig(
-        encoder=encoder_config(num_layers=2),
-        task=TableQAConfig(**NO_AGGREGATION),
-        num_steps=1,
-        learning_rate=0.1,
-    )
+    options = dict(encoder=encoder_config(num_layers=2), task=TableQAConfig(**NO_AGGREGATION))
+    config = TableQATrainingConfig(num_steps=1, learning_rate=0.1, **options)
     folder = write_run(tmp_path_factory.mktemp("run"), config)
     (folder / "vocab.txt").write_text("[PAD]\n[unused0]\na\n")
     return folder, values_of(table_qa(task=NO_AGGREGATION, num_layers=2))
@@ -95,8 +91,7 @@ def test_a_chain_goes_on_from_a_run(run, make, options, loaded, new, ignored):
 def test_a_run_of_masked_words_gives_no_head_to_table_questions(tmp_path):
     config = MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
     folder = write_run(tmp_path / "run", config)
-    model = TableQuestionAnswering(ENCODER)
-    model.build()
+    model = model_of(ENCODER, TableQAConfig())
     report = load_weights(model, folder)
     assert heads(report.loaded) == []  # both have an output_bias, of other shapes
     assert sorted(report.new) == sorted(CELLS + AGGREGATION)
@@ -204,13 +199,11 @@ def test_data_of_other_pieces_is_refused(run, tmp_path, content, message):
 NONE = "expected weights at .*{}, found none: no Hugging Face folder, TF1 "
 
 
-@pytest.mark.parametrize(
-    ("path", "message"),
-    [
-        *((path, NONE.format(path)) for path in ("nowhere", "empty", "records", "exported")),
-        ("strange", r"config\.json of a Hugging Face folder or of a run, got .*strange/config\.j"),
-        ("run", "expected a checkpoint in .*run, found none"),
-    ],
+@cases(
+    "path, message",
+    *((path, NONE.format(path)) for path in ("nowhere", "empty", "records", "exported")),
+    ("strange", r"config\.json of a Hugging Face folder or of a run, got .*strange/config\.j"),
+    ("run", "expected a checkpoint in .*run, found none"),
 )
 def test_where_there_are_no_weights_it_says_so(tmp_path, path, message):
     for name in ("empty", "strange", "run", "records", "exported/variables"):
@@ -348,9 +341,7 @@ def test_heads_that_a_published_model_may_have_and_not_use(tmp_path):
 def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
     write_tf1_folder(tmp_path / "weights", classifier_values())
     write_tf1(tmp_path / "weights" / "other.ckpt", classifier_values())
-    message = (
-        r"one TF1 checkpoint in .*, got 2: model\.ckpt, other\.ckpt; name .*weights/model\.ckpt$"
-    )
+    message = r"got 2: model\.ckpt, other\.ckpt; name one by its prefix, .*weights/model\.ckpt$"
     with pytest.raises(ValueError, match=message):
         load_weights(classifier(), tmp_path / "weights")
     assert load_weights(classifier(), tmp_path / "weights" / "other.ckpt").new == ()
