@@ -18,7 +18,8 @@ class TaskSpec:
         config: the class of its options, a frozen dataclass.
         model: the Keras model, made from an encoder's config and the options.
         training_config: the class of a training run's config.
-        decode: reads answers off the model's outputs; None for a task that answers nothing.
+        decode: in mate_tf/answers what reads answers off the model's outputs; None for a task that
+            answers nothing.
         outputs: the outputs that `decode` reads; a model may lack some of them.
         needs_tables: whether it answers from a table only, and takes no sentence alone.
         measures: where in mate_tf/training its checks and its evaluation are.
@@ -57,7 +58,8 @@ class TaskSpec:
 
     @property
     def decode_function(self) -> Callable[..., Any]:
-        return self._of("answers.decoding", str(self.decode))
+        module, _, name = str(self.decode).partition(".")
+        return self._of(f"answers.{module}", name)
 
     def _of(self, module: str, name: str) -> Any:
         return getattr(importlib.import_module(f"mate_tf.{module}"), name)
@@ -71,7 +73,7 @@ TASKS: dict[str, TaskSpec] = {
             "TableQAConfig",
             "TableQuestionAnswering",
             "TableQATrainingConfig",
-            "decode_cells",
+            "decoding.decode_cells",
             ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
             needs_tables=True,
             measures="table_qa",
@@ -81,7 +83,7 @@ TASKS: dict[str, TaskSpec] = {
             "ClassificationConfig",
             "SequenceClassification",
             "ClassificationTrainingConfig",
-            "decode_classes",
+            "spans.decode_classes",
             ("class_logits",),
         ),
         TaskSpec(
@@ -89,7 +91,7 @@ TASKS: dict[str, TaskSpec] = {
             "SpanReadingConfig",
             "SpanReading",
             "SpanReadingTrainingConfig",
-            "decode_spans",
+            "spans.decode_spans",
             ("span_logits", "class_logits"),
             needs_tables=True,
         ),

@@ -25,11 +25,8 @@ def received_attention(
 ) -> tf.Tensor:
     """The attention that tokens receive from weighted senders, in each head of a layer.
 
-    Args:
-        layer: the attention; not TableETC's, whose tokens attend through global tokens.
-        hidden_states: float [B, S, D], the layer's input.
-        plan: of `layer.plan(features, training=True)`.
-        senders: float [B, S], the weight of each token's attention.
+    The layer's input is float [B, S, D], its plan that of training, the senders' weights float
+    [B, S]. It is not TableETC's, whose tokens attend through global tokens.
 
     Returns:
         float32 [B, H, T]: for each token the sum over senders of weight times attention to it. The
@@ -78,21 +75,12 @@ def attended_cells(
     """The attention of the tokens of an answer's cells.
 
     Without an answer the first alternative's cells are taken; without cells, as for a class, [CLS].
-
-    Args:
-        encoder: of the model that answered.
-        table: the table.
-        features: of the question and the table, int [1, S].
-        answer: the answer.
-        histogram_row: whether the features end in a histogram row, which counts as text.
-
-    Raises:
-        ValueError: if the encoder is TableETC's, whose tokens attend through global tokens.
+    The features are int [1, S]; a histogram row at their end counts as text. ValueError for the
+    encoder of a TableETC, whose tokens attend through global tokens.
     """
     rows, columns = (np.asarray(ids)[0] for ids in (features.row_ids, features.column_ids))  # [S]
     if histogram_row:
-        is_cell = rows < rows.max()
-        rows, columns = np.where(is_cell, rows, 0), np.where(is_cell, columns, 0)
+        rows, columns = np.where(rows < rows.max(), (rows, columns), 0)
     shown = answer if answer.cells or not answer.alternatives else answer.alternatives[0]
     senders = np.zeros(len(rows), np.float32)
     for cell in shown.cells:

@@ -33,20 +33,16 @@ def measure_robustness(
     """Answers questions on their tables as they are, and on tables in random orders.
 
     If rows at the end of a long table are dropped, another order drops other rows, which counts as
-    variation too.
+    variation too. Results and errors are those of `robustness_metrics`.
 
     Args:
         answer_all: Predictor.answer_all, or predictions.answer_sequences with it. Its order may
             depend only on the questions' names. Ties are seen only if answers have alternatives.
         pairs: Q questions with their gold answers and tables.
-        is_correct: says whether an answer is right. An error stands for a question that was not
-            accepted.
+        is_correct: of an answer, or of the error of a question that was not accepted.
         num_perturbations: N. Number n has the orders of seed + n, the same for all questions about
             a table.
         seed: of the orders.
-
-    Returns:
-        What `robustness_metrics` returns; errors are its own.
     """
 
     def outcomes(asked: Sequence[Pair]) -> list[tuple[bool, bool]]:

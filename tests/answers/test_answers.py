@@ -8,17 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import (
     Answer,
     SelectedCell,
+    answer_of_cells,
     apply_min_score,
-    calibrated,
     format_number,
     no_answer,
     number_of_text,
 )
-from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.tables.table import AGGREGATIONS, Table
 
 TABLE = Table(("river", "length"), (("Ulm", "1.5 km"), ("", ""), ("", "2 km")))

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 from sklearn.metrics import roc_auc_score
 
+from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.calibration import (
     SIGNS,
     Calibration,
@@ -188,13 +190,17 @@ def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precis
 
 @given(
     st.sampled_from(AGGREGATIONS),
-    st.lists(st.floats(0, 1), max_size=4),
-    st.floats(-40, 40),
+    st.lists(st.floats(0, 1), min_size=2, max_size=6),
     st.tuples(st.integers(0, 10**6), st.integers(0, 10**4)),
     st.text(max_size=30),
 )
-def test_every_answer_has_all_signs_and_none_is_extreme(aggregation, scores, ahead, size, question):
-    signs = signs_of(aggregation, scores, ahead, size, question, "words")
+def test_every_answer_has_all_signs_and_none_is_extreme(aggregation, scores, size, question):
+    score, of_other, *of_cells = scores
+    cells = tuple(SelectedCell(0, 0, "", of_cell) for of_cell in of_cells)
+    answer = Answer((), cells, aggregation, score=score, row_from="words")
+    answer = dataclasses.replace(answer, alternatives=(Answer(score=of_other),))
+    table = types.SimpleNamespace(num_rows=size[0], num_columns=size[1])
+    signs = signs_of(answer, table, question)
     assert tuple(signs) == SIGNS
     assert all(abs(value) < 20.0 for value in signs.values())
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mate_tf.answers.answer import Answer, calibrated
-from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.answer import Answer
+from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import (
     Asked,
     decode_cells,

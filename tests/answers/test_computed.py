@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from mate_tf.answers.alternatives import TokenFacts, answer_of_cells
-from mate_tf.answers.answer import SelectedCell
+from mate_tf.answers.answer import SelectedCell, TokenFacts, answer_of_cells
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows(

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.alternatives import answer_of_cells
-from mate_tf.answers.answer import Answer, SelectedCell, apply_min_score, no_answer
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score, no_answer
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.tables.drawing import MOST_ROWS, rows_shown, table_html
 from mate_tf.tables.table import Table

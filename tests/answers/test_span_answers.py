@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mate_tf.answers.decoding import Asked, decode_classes, decode_spans, span_text
+from mate_tf.answers.decoding import Asked
+from mate_tf.answers.spans import decode_classes, decode_spans, span_text
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures

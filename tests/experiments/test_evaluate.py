@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from mate_tf.answers.answer import answer_signs
+from mate_tf.answers.calibration import signs_of
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.features.config import FeatureConfig
@@ -104,7 +104,7 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     calibration = read_calibration(exported)
     after = from_pretrained(exported).answer(TABLE, "c d")
     before = from_pretrained(model, num_alternatives=1).answer(TABLE, "c d")
-    signs = answer_signs(before, TABLE, "c d")
+    signs = signs_of(before, TABLE, "c d")
     assert after.score == pytest.approx(float(calibration.apply(answer.score, signs)))
     assert after.alternatives == () and after.sure == (after.score >= calibration.threshold)
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)
