@@ -49,9 +49,8 @@ _CLOCK = time.perf_counter
 def drawn(arguments: Sequence[Row], features: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The values of a program's arguments, always the same; bfloat16 as float32.
 
-    Args:
-        arguments: the shape, dtype and filling of each: a number, "normal" or a feature's name.
-        features: int [B, S] each.
+    Of each the shape, dtype and filling are given: a number, "normal" or the name of a feature, int
+    [B, S].
     """
     return [_value(argument, number, features) for number, argument in _numbered(arguments)]
 
@@ -111,13 +110,7 @@ def _short(error: BaseException) -> str:
 
 
 class Bench:
-    """Programs of a folder on a device; their weights are drawn once.
-
-    Args:
-        folder: of the programs.
-        spec: its spec.
-        device: one of JAX's.
-    """
+    """Programs of a folder with its spec, on one of JAX's devices; their weights are drawn once."""
 
     def __init__(self, folder: pathlib.Path, spec: Row, device: Any) -> None:
         self._folder, self._spec, self._device = folder, spec, device

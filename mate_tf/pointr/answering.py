@@ -29,9 +29,7 @@ class Pointed(NamedTuple):
 
     known: LinkedTable  # what it knows of the table and its passages (`restrict`)
     question: Question  # as it is asked about that
-    answer: (
-        Answer | ValueError
-    )  # the best cell with the next best ones; or why none
+    answer: Answer | ValueError  # the best cell with the next best ones; or why none
 
     @property
     def cells(self) -> list[tuple[int, int]]:

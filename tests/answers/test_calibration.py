@@ -22,6 +22,7 @@ from mate_tf.answers.calibration import (
 )
 from mate_tf.evaluation.scoring import expected_calibration_error
 from mate_tf.tables.table import AGGREGATIONS
+from tests.small import cases
 
 NUMBER = 4000
 
@@ -132,16 +133,14 @@ def test_as_it_stands_it_changes_nothing():
     np.testing.assert_allclose(Calibration().apply(scores), scores, rtol=1e-12)
 
 
-@pytest.mark.parametrize(
-    ("scores", "correct", "message"),
-    [
-        ([], [], "right and wrong answers to fit a calibration to, got 0 right of 0"),
-        ([0.5, 0.6], [True, True], "got 2 right of 2; ask more questions"),
-        ([0.5, 0.6], [False, False], "got 0 right of 2"),
-        ([0.5, 0.6], [True], r"a verdict on each, got the shapes \(2,\) and \(1,\)"),
-        ([0.5, 1.5], [True, False], "expected scores between 0 and 1, got 1.5"),
-        ([0.5, np.nan], [True, False], "expected scores between 0 and 1, got nan"),
-    ],
+@cases(
+    "scores, correct, message",
+    ([], [], "right and wrong answers to fit a calibration to, got 0 right of 0"),
+    ([0.5, 0.6], [True, True], "got 2 right of 2; ask more questions"),
+    ([0.5, 0.6], [False, False], "got 0 right of 2"),
+    ([0.5, 0.6], [True], r"a verdict on each, got the shapes \(2,\) and \(1,\)"),
+    ([0.5, 1.5], [True, False], "expected scores between 0 and 1, got 1.5"),
+    ([0.5, np.nan], [True, False], "expected scores between 0 and 1, got nan"),
 )
 def test_what_cannot_be_fitted_says_what_is_missing(scores, correct, message):
     with pytest.raises(ValueError, match=message):
@@ -176,13 +175,11 @@ def test_signs_that_tell_right_from_wrong_get_weights():
     assert 0.1 < is_sure.mean() < 0.9
 
 
-@pytest.mark.parametrize(
-    ("correct", "precision", "threshold"),
-    [
-        ([True, True, False, True], 0.7, 0.2),
-        ([True, True, False, False], 0.7, 0.6),
-        ([False, False, False, False], 0.5, 1.0),
-    ],
+@cases(
+    "correct, precision, threshold",
+    ([True, True, False, True], 0.7, 0.2),
+    ([True, True, False, False], 0.7, 0.6),
+    ([False, False, False, False], 0.5, 1.0),
 )
 def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precision, threshold):
     assert surest_threshold([0.9, 0.6, 0.4, 0.2], correct, precision) == threshold

@@ -23,6 +23,7 @@ from mate_tf.answers.decoding import (
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, Table
+from tests.small import cases
 
 TABLE = Table.from_rows(
     [
@@ -32,6 +33,7 @@ TABLE = Table.from_rows(
         ["Jena", "unknown", ""],
     ]
 )
+
 LOGITS = ("token_logits", "column_logits")
 CELLS = [(row, column) for row in range(4) for column in range(1, 4)]
 
@@ -150,17 +152,15 @@ def test_headers_and_question_are_never_selected():
     assert [(cell.row, cell.column) for cell in answer.cells] == [(1, 1)]
 
 
-@pytest.mark.parametrize(
-    ("aggregation", "selected", "items", "value", "name"),
-    [
-        (1, [(1, 2), (2, 2)], ("1500",), 1500.0, "SUM"),
-        (2, [(1, 2), (2, 2)], ("750",), 750.0, "AVERAGE"),
-        (3, [(1, 1), (2, 1), (3, 1)], ("3",), 3.0, "COUNT"),
-        (1, [(1, 2), (3, 2)], ("1200",), 1200.0, "SUM"),
-        (2, [(1, 2), (3, 2)], ("1200",), 1200.0, "AVERAGE"),
-        (1, [(1, 1), (2, 1)], ("Ulm", "Bonn"), None, "NONE"),
-        (2, [(3, 2), (3, 3)], ("unknown", ""), None, "NONE"),
-    ],
+@cases(
+    "aggregation, selected, items, value, name",
+    (1, [(1, 2), (2, 2)], ("1500",), 1500.0, "SUM"),
+    (2, [(1, 2), (2, 2)], ("750",), 750.0, "AVERAGE"),
+    (3, [(1, 1), (2, 1), (3, 1)], ("3",), 3.0, "COUNT"),
+    (1, [(1, 2), (3, 2)], ("1200",), 1200.0, "SUM"),
+    (2, [(1, 2), (3, 2)], ("1200",), 1200.0, "AVERAGE"),
+    (1, [(1, 1), (2, 1)], ("Ulm", "Bonn"), None, "NONE"),
+    (2, [(3, 2), (3, 3)], ("unknown", ""), None, "NONE"),
 )
 def test_what_is_computed(aggregation, selected, items, value, name):
     answer = decode(dict.fromkeys(selected, 1.0), aggregation)
@@ -296,13 +296,11 @@ def test_each_group_has_its_cells_above_the_threshold_or_its_best(pairs, thresho
     assert selected.tolist() == select_by_loops(probabilities, groups, threshold, otherwise)
 
 
-@pytest.mark.parametrize(
-    ("column_ids", "row_ids", "message"),
-    [
-        ([[1], [1]], [[2], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
-        ([[9], [1]], [[1], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
-        ([[3], [3]], [[1], [1]], r"expected tokens of at most 2 columns, got 3 \(table 'a'\)"),
-    ],
+@cases(
+    "column_ids, row_ids, message",
+    ([[1], [1]], [[2], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
+    ([[9], [1]], [[1], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
+    ([[3], [3]], [[1], [1]], r"expected tokens of at most 2 columns, got 3 \(table 'a'\)"),
 )
 def test_tokens_of_another_table_are_refused(column_ids, row_ids, message):
     with pytest.raises(ValueError, match=message):

@@ -19,10 +19,12 @@ from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.tables.table import Question, Table
+from tests.small import cases
 
 VOCABULARY = (
     "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] where a ##b ##c de ##f cafe , . 3 5 km n ##au 1".split()
 )
+
 CONFIG = SpanReadingConfig(max_span_length=4)
 
 
@@ -55,18 +57,16 @@ def read(wordpiece, table, spans, features_config=None, num_alternatives=0, **ou
 TABLE = Table.from_rows([["a"], ["ABC  De, Café"], ["3.5 km"], ["DEF Nau"]])
 
 
-@pytest.mark.parametrize(
-    ("first", "last", "text", "row"),
-    [
-        (1, 3, "ABC", 0),
-        (2, 3, "BC", 0),
-        (3, 4, "C  De", 0),
-        (4, 5, "De,", 0),
-        (6, 6, "Café", 0),
-        (7, 10, "3.5 km", 1),
-        (7, 9, "3.5", 1),
-        (12, 14, "F Nau", 2),
-    ],
+@cases(
+    "first, last, text, row",
+    (1, 3, "ABC", 0),
+    (2, 3, "BC", 0),
+    (3, 4, "C  De", 0),
+    (4, 5, "De,", 0),
+    (6, 6, "Café", 0),
+    (7, 10, "3.5 km", 1),
+    (7, 9, "3.5", 1),
+    (12, 14, "F Nau", 2),
 )
 def test_a_span_says_what_its_cell_says(wordpiece, first, last, text, row):
     answer = read(wordpiece, TABLE, [(first, last, 2.0)])
@@ -123,15 +123,13 @@ def test_a_span_of_what_a_cell_expands_to_is_read_there(wordpiece):
     assert (answer.text, answer.cells[0].text) == ("Abc", "de")
 
 
-@pytest.mark.parametrize(
-    ("text", "pieces", "first", "last", "expected"),
-    [
-        ("abc de", [8, 9], 0, 1, "##bc"),  # the cell's first piece is not in the sequence
-        ("abc de", [10], 0, 0, "de"),
-        ("", [1], 0, 0, ""),
-        ("a\u00ad de ", [7, 10], 0, 1, "a\u00ad de"),
-        ("\ud83d de", [10], 0, 0, "de"),
-    ],
+@cases(
+    "text, pieces, first, last, expected",
+    ("abc de", [8, 9], 0, 1, "##bc"),  # the cell's first piece is not in the sequence
+    ("abc de", [10], 0, 0, "de"),
+    ("", [1], 0, 0, ""),
+    ("a\u00ad de ", [7, 10], 0, 1, "a\u00ad de"),
+    ("\ud83d de", [10], 0, 0, "de"),
 )
 def test_texts_of_odd_cells(wordpiece, text, pieces, first, last, expected):
     assert span_text(text, pieces, first, last, wordpiece) == expected
