@@ -129,19 +129,14 @@ def narrow(config):
             encoder.attention, sequence_length=length, projected_length=length // 8
         )
         encoder = dataclasses.replace(encoder, attention=attention)
-    sizes = dict(
+    encoder = dataclasses.replace(
+        encoder,
         hidden_size=max(1, encoder.hidden_size // 10 // heads) * heads,
         intermediate_size=encoder.intermediate_size // 10,
         num_layers=1,
     )
-    return dataclasses.replace(
-        config,
-        encoder=dataclasses.replace(encoder, **sizes),
-        max_seq_length=length,
-        length_buckets=(),
-        batch_size=2,
-        gradient_accumulation_steps=1,
-    )
+    sizes = dict(max_seq_length=length, length_buckets=(), batch_size=2)
+    return dataclasses.replace(config, encoder=encoder, gradient_accumulation_steps=1, **sizes)
 
 
 def stages():
