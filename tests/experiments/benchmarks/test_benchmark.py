@@ -89,16 +89,10 @@ def folder(tmp_path_factory):
     """An exported model with random weights, and beside it a file of questions."""
     directory = tmp_path_factory.mktemp("compare")
     export_small(directory / "model", 64, tables=True)
-    lines = (
-        {
-            "id": id_,
-            "question": question,
-            "answers": [],
-            "table": {"header": ["a", "b"], **of_table},
-        }
-        for id_, question, rows in ROWS
-        for of_table in [{"id": id_, "rows": rows}]
-    )
+    lines = []
+    for id_, question, rows in ROWS:
+        table = {"id": id_, "header": ["a", "b"], "rows": rows}
+        lines.append({"id": id_, "question": question, "answers": [], "table": table})
     write_lines(directory / "dev.jsonl", *lines)
     return directory
 
