@@ -257,19 +257,12 @@ def with_history(question: Question, previous: Answer | ValueError | None) -> Qu
 
 
 class TokenFacts(NamedTuple):
-    """What the tokens of a table say about its cells.
+    """What the tokens of a table say about its cells."""
 
-    Attributes:
-        ranks: float64 [k], the place of the cell's value within its column; 0 without a value.
-        mentioned: float64 [k], the share of the cell's tokens that are in the question.
-        places: float64 [k], where in the question these are, on average; 0 without one.
-        names: float64 [columns], the share of each header's tokens that are in the question.
-    """
-
-    ranks: np.ndarray
-    mentioned: np.ndarray
-    places: np.ndarray
-    names: np.ndarray
+    ranks: np.ndarray  # float64 [k], the place of the cell's value in its column; 0 without a value
+    mentioned: np.ndarray  # float64 [k], the share of the cell's tokens that are in the question
+    places: np.ndarray  # float64 [k], where in the question these are, on average; 0 without one
+    names: np.ndarray  # float64 [columns], the share of each header's tokens in the question
 
     def of_table(self, cells: slice, table: int) -> "TokenFacts":
         """Those of one table of a batch."""

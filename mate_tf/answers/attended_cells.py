@@ -52,12 +52,9 @@ GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all 
 class AttendedCells(NamedTuple):
     """An answer, and where the attention of its cells' tokens went.
 
-    Attributes:
-        answer: the answer.
-        groups: for each group of heads ("row heads" and "column heads", or "all heads") each cell's
-            share of the attention, the mean over layers and the group's heads: float [R+1, C], the
-            header as row 0.
-        question: for each group the share of the question and the special tokens.
+    It is told for each group of heads, "row heads" and "column heads" or "all heads": each cell's
+    share, the mean over layers and the group's heads, float [R+1, C] with the header as row 0; and
+    the share of the question and the special tokens.
     """
 
     answer: Answer
@@ -107,20 +104,16 @@ def attention_by_group(
     groups = head_groups(encoder.config.attention, encoder.config.num_heads)
     plan = encoder.blocks[0].attention.plan(features, training=True)
     weights = tf.convert_to_tensor(senders, tf.float32)
+    outputs = encoder(features, return_intermediates=True).intermediates
+    inputs = ["embedding", *(f"layer_{i}" for i in range(len(encoder.blocks) - 1))]
     received = [
-        received_attention(block.attention, hidden, plan, weights)
-        for block, hidden in zip(encoder.blocks, layer_inputs(encoder, features), strict=True)
+        received_attention(block.attention, outputs[name], plan, weights)  # of [B, S, D]
+        for block, name in zip(encoder.blocks, inputs, strict=True)
     ]
     by_head = tf.reduce_mean(tf.stack(received), axis=0).numpy()  # [B, H, S]
-    means, first = {}, 0
-    for group in groups:
-        of_group = by_head[:, first : first + group.num_heads]
-        means[GROUP_NAMES[group.sort_by]] = of_group.mean(axis=1)
-        first += group.num_heads
-    return means
-
-
-def layer_inputs(encoder: TableEncoder, features: TokenFeatures) -> list[tf.Tensor]:
-    """The input of each layer's attention, float [B, S, D]."""
-    outputs = encoder(features, return_intermediates=True).intermediates
-    return [outputs["embedding"], *(outputs[f"layer_{i}"] for i in range(len(encoder.blocks) - 1))]
+    ends = np.cumsum([group.num_heads for group in groups])
+    parts = np.split(by_head, ends[:-1], axis=1)
+    return {
+        GROUP_NAMES[group.sort_by]: part.mean(axis=1)
+        for group, part in zip(groups, parts, strict=True)
+    }

@@ -60,21 +60,13 @@ _ABSENT = AGGREGATIONS.index(ABSENT)
 
 
 class Asked(NamedTuple):
-    """A batch of questions, as a model is asked them.
+    """A batch of questions, as a model is asked them."""
 
-    Attributes:
-        tables: B tables; None for a sentence alone, which only a classifier takes.
-        features: int32 [B, S].
-        wordpiece: made the features; finds a span's text in its cell.
-        histogram_row: whether the features end in a histogram row.
-        questions: their texts; () where they are not known.
-    """
-
-    tables: Sequence[Table | None]
-    features: TokenFeatures
-    wordpiece: Wordpiece | None = None
-    histogram_row: bool = False
-    questions: Sequence[str] = ()
+    tables: Sequence[Table | None]  # B; None for a sentence alone, which only a classifier takes
+    features: TokenFeatures  # int32 [B, S]
+    wordpiece: Wordpiece | None = None  # made the features; finds a span's text in its cell
+    histogram_row: bool = False  # whether the features end in a histogram row
+    questions: Sequence[str] = ()  # their texts; none where they are not known
 
     @property
     def given_tables(self) -> list[Table]:
@@ -153,17 +145,11 @@ def select_cells(
     threshold: float | np.ndarray,
     otherwise: np.ndarray,
 ) -> np.ndarray:
-    """Selects in each group the cells above a threshold, or else the most probable ones.
+    """Selects in each group the cells above a threshold, or else the most probable ones: bool [K].
 
-    Args:
-        probabilities: float64 [K]; a cell with -inf is never selected.
-        groups: int64 [K], the group of each cell.
-        threshold: a more probable cell is selected; one for all cells, or float [K].
-        otherwise: int [G], how many of the most probable cells are selected where none is above the
-            threshold; of equally probable ones the first.
-
-    Returns:
-        bool [K].
+    Probabilities are float64 [K]; a cell with -inf is never selected. Groups are int64 [K], the
+    threshold one for all cells or float [K]. Where no cell of a group is above it, as many of the
+    most probable ones are selected as `otherwise` says, int [G]; of equal ones the first.
     """
     selected = probabilities > threshold  # [K]
     has_any = np.bincount(groups, selected, minlength=len(otherwise)) > 0  # [G]
@@ -291,10 +277,9 @@ def _cells_beyond(
 def _named_row(
     asked: Asked, cells: BodyCells, facts: TokenFacts, index: int, probabilities: np.ndarray
 ) -> list[int]:
-    """The likeliest cell of an example, and the one of its column in the row that the words name.
+    """The likeliest cell of an example, and that of its column in the row that the words name.
 
-    Twice the same where that is the same cell, and nothing where it is not in the sequence or the
-    model is sure of the other alone.
+    Nothing where the latter is not in the sequence or the model is sure of the other alone.
     """
     table = asked.given_tables[index]
     part, width = cells.of_table(index), table.num_columns
@@ -347,9 +332,8 @@ def _cell_probabilities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The probability of each cell, -inf where it was not seen: float64 [K], in three ways.
 
-    Returns:
-        The probability by which cells are selected, 0 outside the chosen column; the probability
-        given that the cell's column is chosen; and that times the column's probability.
+    That by which cells are selected, 0 outside the chosen column; that given that the cell's column
+    is chosen; and that times the column's probability.
     """
     probabilities = mean_by_cell(outputs["token_probabilities"], cells)  # [K]
     if "column_logits" not in outputs:

@@ -154,21 +154,13 @@ IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is 
 
 
 class RowFacts(NamedTuple):
-    """What the tokens of a table say.
+    """What the tokens of a table say, as of `TokenFacts`."""
 
-    Attributes:
-        mentioned: float64 [R, C], the share of each cell's tokens that are in the question.
-        num_tokens: float64 [R, C].
-        ranks: float64 [R, C], the place of the cell's value within its column; 0 without a value.
-        names: float64 [C], the share of each header's tokens that are in the question.
-        is_time: bool [C], whether a column has dates or times of day.
-    """
-
-    mentioned: np.ndarray
-    num_tokens: np.ndarray
-    ranks: np.ndarray
-    names: np.ndarray
-    is_time: np.ndarray
+    mentioned: np.ndarray  # float64 [R, C]
+    num_tokens: np.ndarray  # float64 [R, C]
+    ranks: np.ndarray  # float64 [R, C]
+    names: np.ndarray  # float64 [C]
+    is_time: np.ndarray  # bool [C], whether a column has dates or times of day
 
 
 def row_in_words(

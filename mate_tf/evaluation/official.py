@@ -25,12 +25,10 @@ _Pairs = Iterable[tuple[Table, Question]]
 class Denotation:
     """One item of an answer: its normalised text and, where it is one, its number or date.
 
-    Attributes:
-        text: the text, as `normalize_denotation` leaves it.
-        value: a number, a date as (year, month, day) with None for what is unknown, or the text.
+    A date is (year, month, day), with None for what is unknown.
     """
 
-    text: str
+    text: str  # as `normalize_denotation` leaves it
     value: float | tuple[int | None, ...] | str
 
     @classmethod
@@ -116,9 +114,8 @@ def _parse_date(text: str) -> float | tuple[int | None, ...] | None:
 class Official:
     """What the release's own files say of a split's questions.
 
-    Attributes:
-        golds: gold answers by question id, which replace the questions' own.
-        parts: the ids of questions in parts that are scored separately, by the parts' names.
+    Gold answers by question id, which replace the questions' own, and the ids of questions in parts
+    that are scored separately, by the parts' names.
     """
 
     golds: Mapping[str, tuple[str | Denotation, ...]] = field(default_factory=dict)
