@@ -80,7 +80,11 @@ def _ask_tables(signature: Any, pairs: Sequence[tuple]) -> list[Given]:
         return [Given(text, "NONE") for text in texts]
     aggregations, selected = outputs["aggregations"].numpy(), outputs["selected"].numpy()
     return [
-        Given(text, aggregation.decode(), tuple(map(tuple, np.argwhere(cells).tolist())))
+        Given(
+            text,
+            aggregation.decode(),
+            tuple((row, column) for row, column in np.argwhere(cells).tolist()),
+        )
         for text, aggregation, cells in zip(texts, aggregations, selected, strict=True)
     ]
 

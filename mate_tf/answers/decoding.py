@@ -211,13 +211,14 @@ def decode_cells(
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
-            for example in np.flatnonzero(is_one).tolist() if facts is not None else ():
-                named = _named_row(asked, cells, facts, example, probabilities)
-                if named:
-                    thresholds[example] = np.inf
-                    row_from[example] = "both" if named[0] == named[1] else "words"
-                for values in (probabilities, in_columns, with_columns):
-                    values[named] = values[named[::-1]]
+            if facts is not None:
+                for example in np.flatnonzero(is_one).tolist():
+                    named = _named_row(asked, cells, facts, example, probabilities)
+                    if named:
+                        thresholds[example] = np.inf
+                        row_from[example] = "both" if named[0] == named[1] else "words"
+                    for values in (probabilities, in_columns, with_columns):
+                        values[named] = values[named[::-1]]
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     if config.plain_answers and asked.questions and facts is not None:
