@@ -164,8 +164,7 @@ class Answer:
     def from_dict(cls, values: Any, name: str = "answer") -> "Answer":
         """The answer of a JSON form; also of the first version's, in files of predictions.
 
-        Raises:
-            ValueError: if a key is unknown or missing, or a value is not what it should be.
+        ValueError if a key is unknown or missing, or a value is not what it should be.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"expected {name} to be an object, got {type(values).__name__}")

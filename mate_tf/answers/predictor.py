@@ -197,11 +197,8 @@ class Predictor:
     def attended_cells(self, table: Any, question: str | Question) -> AttendedCells:
         """Answers a question, and finds which cells the answer's tokens attended to.
 
-        The first call makes the Keras model, which takes some seconds.
-
-        Raises:
-            ValueError: if the table or the question is beyond a limit, or the model is a TableETC
-                (`received_attention`).
+        The first call makes the Keras model, which takes some seconds. ValueError if the table or
+        the question is beyond a limit, or the model is a TableETC (`received_attention`).
         """
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")

@@ -127,11 +127,8 @@ def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -
 
     Of WTQ these are the numbers and dates of gold answers in `tagged/data`; of TABFACT the simple,
     complex and small parts of its test split; of HYBRIDQA which answers stand in the table and
-    which in a passage. The split is "dev", "train" or "test".
-
-    Raises:
-        FileNotFoundError: if the files are missing.
-        ValueError: if they are not as in the release, lack a question, or the task has none.
+    which in a passage. The split is "dev", "train" or "test". FileNotFoundError if the files are
+    missing; ValueError if they are not as in the release, lack a question, or the task has none.
     """
     if task not in _READERS:
         raise ValueError(

@@ -75,19 +75,15 @@ def robustness_metrics(
 ) -> dict[str, float]:
     """The TableFormer paper's measures of robustness (section 4.1, equation 5).
 
-    Args:
-        before: whether each answer on the tables as they are is right: bool [Q].
-        after: whether it is on the perturbed tables: bool [N, Q].
-        tied: whether another answer was as good, before or after: bool [N, Q]; None for nowhere.
+    Given is whether each answer is right on the tables as they are, bool [Q], and on the perturbed
+    ones, bool [N, Q], and whether another answer was as good, before or after, bool [N, Q]; without
+    it, nowhere. ValueError if there is nothing to compare, or not as many answers after as before.
 
     Returns:
         Each from 0 to 1, over all perturbations except for the first: "accuracy";
         "perturbed_accuracy"; "variation_percentage", the share of answers that turned from right to
         wrong or from wrong to right, a lower bound of those that changed; and
         "tied_variation_percentage", the part of these that rounding decides.
-
-    Raises:
-        ValueError: if there is nothing to compare, or not as many answers after as before.
     """
     first, others = np.asarray(before, bool), np.asarray(after, bool)  # [Q], [N, Q]
     if not (first.size and others.size) or others.shape[1:] != first.shape:
@@ -117,10 +113,9 @@ class Order(NamedTuple):
 
 
 def random_order(table: Table, seed: int) -> Order:
-    """A random order of a table's rows and columns.
+    """A random order of a table's rows and columns, by the seed and the table's name and size.
 
-    It depends only on the seed and the table's name and size, so that all questions of a
-    conversation see the same table.
+    So all questions of a conversation see the same table.
     """
     rng = random.Random(b"%d " % seed + id_bytes(table.table_id))
     sizes = table.num_rows, table.num_columns

@@ -36,10 +36,8 @@ def is_correct(
     This is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED; the cells for SQA; the exact
     match for HYBRIDQA and LINKED_JSONL; the class for TABFACT and SST2; and for JSONL the class
     where the question has one and no answers, otherwise the denotation. A refused question is
-    wrong. `gold` is the release's answer where it differs (`read_official`).
-
-    Raises:
-        ValueError: if the task is unknown or the question has no gold answer.
+    wrong. `gold` is the release's answer where it differs (`read_official`). ValueError if the task
+    is unknown or the question has no gold answer.
     """
     return bool(next(iter(_scores(task, prediction, question, gold).values())))
 

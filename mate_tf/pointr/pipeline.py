@@ -71,8 +71,7 @@ class Pipeline:
     def create(self) -> str:
         """Makes the pointer's records (section 4.1); says what became of each split's questions.
 
-        Raises:
-            FileNotFoundError, ValueError: as the source's reader, and if "train" or "dev" is empty.
+        Errors are those of the source's reader, and a ValueError if "train" or "dev" is empty.
         """
         task = pointing_task(TASKS[self.source.task], self.config.inputs)
         features = pointing_features(self.config.point.max_seq_length)
