@@ -61,13 +61,11 @@ def run(module: str, *arguments: str) -> str:
 
 def long_table_questions(path: pathlib.Path) -> pathlib.Path:
     """Writes the training questions about the long table to a file of their own."""
-    lines = []
-    for line in (DATA / "train.jsonl").read_text(encoding="utf-8").splitlines():
-        record = json.loads(line)
-        if record["table"] == LONG_TABLE:
-            record["table"] = str((DATA / LONG_TABLE).resolve())
-            lines.append(json.dumps(record))
-    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    lines = (DATA / "train.jsonl").read_text(encoding="utf-8").splitlines()
+    records = [record for record in map(json.loads, lines) if record["table"] == LONG_TABLE]
+    moved = {"table": str((DATA / LONG_TABLE).resolve())}
+    texts = (json.dumps(record | moved) for record in records)
+    path.write_text("".join(f"{text}\n" for text in texts), encoding="utf-8")
     return path
 
 
@@ -87,13 +85,7 @@ def ask_some(*model: str) -> None:
     others = [record for record in records if record["table"] != LONG_TABLE]
     step = max(1, len(others) // (QUESTIONS_SHOWN - 2))
     for record in [long[0], *others[::step][: QUESTIONS_SHOWN - 2], long[-1]]:
-        run(
-            "mate_tf",
-            "ask",
-            str(DATA / record["table"]),
-            record["question"],
-            *model,
-        )
+        run("mate_tf", "ask", str(DATA / record["table"]), record["question"], *model)
         print(f"(gold: {', '.join(record['answers'])})")
 
 
@@ -103,37 +95,25 @@ def main(_) -> int:
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     print(f"learned a vocabulary of {learn_vocabulary(out / 'vocab.txt')} wordpieces")
+    data, run_dir, model = (out / name for name in ("data", "run", "saved_model"))
     run(
         "experiments.create_data",
-        "--task=JSONL",
-        f"--input_dir={DATA}",
-        f"--output_dir={out / 'data'}",
-        f"--vocab_file={out / 'vocab.txt'}",
-        f"--max_seq_length={MAX_SEQ_LENGTH}",
+        *("--task=JSONL", f"--input_dir={DATA}", f"--output_dir={data}"),
+        *(f"--vocab_file={out / 'vocab.txt'}", f"--max_seq_length={MAX_SEQ_LENGTH}"),
     )
-    run(
-        "experiments.finetune",
-        "--config=demo",
-        f"--data_dir={out / 'data'}",
-        f"--model_dir={out / 'run'}",
-    )
-    model = out / "saved_model"
-    run("experiments.export", f"--model_dir={out / 'run'}", f"--output_dir={model}")
-    learned_by, train, dev = (
-        f"--model={model}",
-        out / "data" / "train.jsonl",
-        out / "data/dev.jsonl",
-    )
+    folders = f"--data_dir={data}", f"--model_dir={run_dir}"
+    run("experiments.finetune", "--config=demo", *folders)
+    run("experiments.export", f"--model_dir={run_dir}", f"--output_dir={model}")
+    learned_by, train, dev = f"--model={model}", data / "train.jsonl", data / "dev.jsonl"
+    on_long = long_table_questions(out / "long.jsonl")
     scores = {
         "training questions": accuracy(train, learned_by),
-        "of them, on the long table": accuracy(
-            long_table_questions(out / "long.jsonl"), learned_by
-        ),
+        "of them, on the long table": accuracy(on_long, learned_by),
         "questions it was not trained on": accuracy(dev, learned_by),
         "the default model, on the first": accuracy(train),
         "the default model, on the last": accuracy(dev),
     }
-    ask_some(f"--model={model}")
+    ask_some(learned_by)
     ask_some()
     print(f"\nanswered right, after {time.monotonic() - began:.0f} s in all:")
     for name, score in scores.items():

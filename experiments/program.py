@@ -80,12 +80,8 @@ def define_flags(
 ) -> Callable[[], argparse.Namespace]:
     """Defines a flag for each option that functions such as `arguments.add_model` add.
 
-    Args:
-        *adders: the functions; they are given what takes the place of a parser.
-        **defaults: defaults other than the options' own, by the flags' names.
-
-    Returns:
-        A function that gives the flags' values, once they are parsed.
+    Defaults are other than the options' own, by the flags' names. It returns a function that gives
+    the flags' values, once they are parsed.
     """
     defined = _Flags(defaults)
     for add in adders:
@@ -96,12 +92,7 @@ def define_flags(
 
 
 def run_command(command: Any, **defaults: Any) -> None:
-    """Runs a module of mate_tf/command_line as an absl program.
-
-    Args:
-        command: the module, with `add_arguments` and `run`.
-        **defaults: as `define_flags` takes them.
-    """
+    """Runs a module of mate_tf/command_line as an absl program; defaults as of `define_flags`."""
     options_of_flags = define_flags(command.add_arguments, **defaults)
 
     def main(argv: list[str]) -> int | None:
@@ -116,10 +107,8 @@ def run_command(command: Any, **defaults: Any) -> None:
 def run(main: Callable[[list[str]], Any], trains: bool = False) -> None:
     """Runs an absl program; what the user can mend ends it with one sentence, not a stack trace.
 
-    Args:
-        main: is given the program's name and, of a program that trains, changes of a config such
-            as --config.num_steps=3; its result is the exit status.
-        trains: whether it takes such changes, and logs its progress.
+    The result of `main` is the exit status. One that trains is given changes of a config such as
+    --config.num_steps=3, behind the program's name, and logs its progress.
     """
 
     def guarded(argv: list[str]) -> int | None:

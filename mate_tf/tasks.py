@@ -16,7 +16,7 @@ class TaskSpec:
     name: str  # what configs and exported folders call the task
     prefix: str  # PREFIXConfig are its options, PREFIXTrainingConfig a training run's config
     model: str  # the Keras model, made from an encoder's config and the options
-    decode: str | None = None  # reads answers off the model's outputs; None where there are none
+    decode: str | None = None  # in mate_tf/answers, reads the outputs; None where there are none
     outputs: tuple[str, ...] = ()  # what it reads; a model may lack some of them
     needs_tables: bool = False  # whether it answers from a table only, and takes no sentence alone
     measures: str = "measures"  # where in mate_tf/training its checks and its evaluation are
@@ -45,7 +45,8 @@ class TaskSpec:
 
     @property
     def decode_function(self) -> Callable[..., Any]:
-        return self._of("answers.decoding", str(self.decode))
+        module, _, name = str(self.decode).partition(".")
+        return self._of(f"answers.{module}", name)
 
     def _of(self, module: str, name: str) -> Any:
         return getattr(importlib.import_module(f"mate_tf.{module}"), name)
@@ -58,7 +59,7 @@ TASKS: dict[str, TaskSpec] = {
             "table_qa",
             "TableQA",
             "TableQuestionAnswering",
-            "decode_cells",
+            "decoding.decode_cells",
             ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
             needs_tables=True,
             measures="table_qa",
@@ -67,14 +68,14 @@ TASKS: dict[str, TaskSpec] = {
             "classification",
             "Classification",
             "SequenceClassification",
-            "decode_classes",
+            "spans.decode_classes",
             ("class_logits",),
         ),
         TaskSpec(
             "span_reading",
             "SpanReading",
             "SpanReading",
-            "decode_spans",
+            "spans.decode_spans",
             ("span_logits", "class_logits"),
             needs_tables=True,
         ),

@@ -48,17 +48,11 @@ _GIB = 2**30
 
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A training step.
+    """A training step."""
 
-    Attributes:
-        preset: of experiments/configs.
-        architecture: of mate_tf/presets.py; None for the preset's own.
-        overrides: further changes, as of the command line.
-    """
-
-    preset: str
-    architecture: str | None = None
-    overrides: tuple[str, ...] = ()
+    preset: str  # of experiments/configs
+    architecture: str | None = None  # of mate_tf/presets.py; None for the preset's own
+    overrides: tuple[str, ...] = ()  # further changes, as of the command line
 
     @property
     def name(self) -> str:
@@ -114,10 +108,7 @@ def batch(size: int, length: int) -> dict[str, Any]:
 def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
     """Writes the step of one chip as a serialized HLO module.
 
-    Args:
-        config: of a training run.
-        path: the file.
-        size: examples on the chip; None for a core's share of the batch.
+    The size is the examples on the chip; None for a core's share of the batch.
     """
     import tensorflow as tf
 
@@ -199,13 +190,13 @@ def main(_: Sequence[str]) -> int:
     layers = [int(number) for number in _LAYERS.value]
     folder = pathlib.Path(_RESULTS.value)
     print(HEADER)
-    bad = []
+    num_bad = 0
     for row, is_good in check(steps, layers, folder, _COMPILER.value):
         print(row, flush=True)
-        bad += [] if is_good else [row]
-    if bad:
-        print(f"{len(bad)} of {len(steps)} steps cannot run on a chip", file=sys.stderr)
-    return 1 if bad else 0
+        num_bad += not is_good
+    if num_bad:
+        print(f"{num_bad} of {len(steps)} steps cannot run on a chip", file=sys.stderr)
+    return min(num_bad, 1)
 
 
 if __name__ == "__main__":

@@ -37,11 +37,9 @@ class Given(NamedTuple):
 
 
 def _given(answer) -> Given:
-    """The compared parts of an `Answer`, or of the error in its place."""
     if isinstance(answer, Exception):
         return Given(str(answer).strip().split("\n")[0], is_refused=True)
-    cells = tuple((cell.row, cell.column) for cell in answer.cells)
-    return Given(answer.text, answer.aggregation, cells)
+    return Given(answer.text, answer.aggregation, answer.coordinates)
 
 
 def table_answers(signature: Any, builder, pairs: Sequence[tuple]) -> list[Given]:
@@ -80,12 +78,14 @@ def _ask_tables(signature: Any, pairs: Sequence[tuple]) -> list[Given]:
     texts = [text.decode("utf-8") for text in outputs["answers"].numpy()]
     if "selected" not in outputs:
         return [Given(text, "NONE") for text in texts]
-    aggregations = [name.decode() for name in outputs["aggregations"].numpy()]
+    aggregations, selected = outputs["aggregations"].numpy(), outputs["selected"].numpy()
     return [
-        Given(text, aggregation, tuple((int(row), int(column)) for row, column in np.argwhere(one)))
-        for text, aggregation, one in zip(
-            texts, aggregations, outputs["selected"].numpy(), strict=True
+        Given(
+            text,
+            aggregation.decode(),
+            tuple((row, column) for row, column in np.argwhere(cells).tolist()),
         )
+        for text, aggregation, cells in zip(texts, aggregations, selected, strict=True)
     ]
 
 
@@ -96,13 +96,9 @@ def different_features(builder, fixed_length: int | None, table, question) -> li
     from mate_tf.features.token_features import TAPAS_FEATURES
     from mate_tf.serving.raw_text.features import RawInput, build_features, raw_input
 
-    raw = {
-        key: tf.constant(values.tolist())
-        for key, values in raw_input([question.text], [table]).items()
-    }
-    in_graph = build_features(
-        builder.wordpiece, builder.config, fixed_length, RawInput(**raw)
-    ).tokens
+    given = raw_input([question.text], [table]).items()
+    raw = RawInput(**{key: tf.constant(values.tolist()) for key, values in given})
+    in_graph = build_features(builder.wordpiece, builder.config, fixed_length, raw).tokens
     expected = builder.build(table, question, require_answers=False).features
     names = []
     for name in TAPAS_FEATURES:

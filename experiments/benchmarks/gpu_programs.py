@@ -47,21 +47,13 @@ Arguments = list[dict[str, Any]]
 
 @dataclasses.dataclass(frozen=True)
 class Program:
-    """A program that is timed.
+    """A program that is timed."""
 
-    Attributes:
-        kind: "forward", "training" or "attention".
-        architecture: of `runners.attentions`.
-        length: tokens of an example.
-        dtype: of the model; "bfloat16" is Keras's "mixed_bfloat16".
-        batch_size: examples.
-    """
-
-    kind: str
-    architecture: str
-    length: int
-    dtype: str = "bfloat16"
-    batch_size: int = 1
+    kind: str  # "forward", "training" or "attention"
+    architecture: str  # of `runners.attentions`
+    length: int  # tokens of an example
+    dtype: str = "bfloat16"  # of the model; "bfloat16" is Keras's "mixed_bfloat16"
+    batch_size: int = 1  # examples
 
     @property
     def name(self) -> str:

@@ -23,6 +23,7 @@ import gc
 import importlib.util
 import json
 import lzma
+import math
 import os
 import pathlib
 import re
@@ -49,9 +50,8 @@ _CLOCK = time.perf_counter
 def drawn(arguments: Sequence[Row], features: Mapping[str, np.ndarray]) -> list[np.ndarray]:
     """The values of a program's arguments, always the same; bfloat16 as float32.
 
-    Args:
-        arguments: the shape, dtype and filling of each: a number, "normal" or a feature's name.
-        features: int [B, S] each.
+    Of each the shape, dtype and filling are given: a number, "normal" or the name of a feature, int
+    [B, S].
     """
     return [_value(argument, number, features) for number, argument in _numbered(arguments)]
 
@@ -103,21 +103,21 @@ def _wait_for_last(results: Any) -> None:
     results.block_until_ready()
 
 
-def _short(error: BaseException) -> str:
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
+def tried(row: Row, measure: Callable[[], Row], deadline: float) -> Row:
+    """A row with what is measured, or with the error why it is not; nothing when it is late."""
+    if _CLOCK() > deadline:
+        return row | {"error": "left out: no time"}
+    try:
+        return row | measure()
+    except Exception as error:
+        return row | {"error": " ".join(f"{type(error).__name__}: {error}".split())[:300]}
 
 
 # --- XLA ---
 
 
 class Bench:
-    """Programs of a folder on a device; their weights are drawn once.
-
-    Args:
-        folder: of the programs.
-        spec: its spec.
-        device: one of JAX's.
-    """
+    """Programs of a folder with its spec, on one of JAX's devices; their weights are drawn once."""
 
     def __init__(self, folder: pathlib.Path, spec: Row, device: Any) -> None:
         self._folder, self._spec, self._device = folder, spec, device
@@ -133,14 +133,10 @@ class Bench:
             program, future = programs[-len(futures)], futures.pop(0)
             names = ("kind", "architecture", "length", "dtype", "batch_size")
             row = {name: program[name] for name in names}
-            if not future.done() or _CLOCK() > deadline:
-                yield row | {"error": "left out: no time"}
-                continue
-            try:
-                yield row | self._timed(program, *future.result())
-            except Exception as error:
-                yield row | {"error": _short(error)}
-            del future  # and with it the program
+            # One that is not compiled yet is late.
+            measure = functools.partial(self._timed, program, future)
+            yield tried(row, measure, deadline if future.done() else -math.inf)
+            del future, measure  # and with them the program
 
     def _compiled(self, program: Row) -> tuple[Any, float]:
         from mate_tf.private_apis import compile_for_device
@@ -149,9 +145,10 @@ class Bench:
         hlo = lzma.decompress((self._folder / f"{program['name']}.hlo.xz").read_bytes())
         return compile_for_device(hlo, self._device), _CLOCK() - start
 
-    def _timed(self, program: Row, executable: Any, compile_seconds: float) -> Row:
+    def _timed(self, program: Row, future: concurrent.futures.Future) -> Row:
         import jax
 
+        executable, compile_seconds = future.result()
         arguments = self._arguments(program)
         sizes = executable.get_compiled_memory_stats()
         needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes
@@ -210,22 +207,15 @@ class Bench:
         tokens = {(one["length"] * one["batch_size"], one["dtype"]) for one in programs}
         for length, dtype in sorted(tokens):
             row = {"kind": "limit", "architecture": "limit", "length": length, "dtype": dtype}
-            if _CLOCK() > deadline:
-                yield row | {"error": "left out: no time"}
-                continue
-            try:
-                yield row | self._limit(length, dtype)
-            except Exception as error:
-                yield row | {"error": _short(error)}
+            yield tried(row, functools.partial(self._limit, length, dtype), deadline)
 
     def _limit(self, length: int, dtype: str) -> Row:
         import jax
 
-        numbers = jax.numpy
         shapes = [*[(_WIDTH, _WIDTH)] * 4, (_WIDTH, _INNER), (_INNER, _WIDTH)]
         shapes = [(length, _WIDTH), *shapes * self._spec["num_layers"]]
         arguments = [{"shape": shape, "dtype": dtype, "filling": "normal"} for shape in shapes]
-        rows, *kernels = [numbers.asarray(value, dtype) for value in drawn(arguments, {})]
+        rows, *kernels = [jax.numpy.asarray(value, dtype) for value in drawn(arguments, {})]
 
         @jax.jit
         def products(rows: Any, kernels: Sequence[Any]) -> Any:
@@ -266,13 +256,7 @@ def torch_rows(spec: Row, folder: pathlib.Path, seconds: float, device: str) -> 
                     row = common | {"kind": "attention", "architecture": name}
                     work.append((row, functools.partial(_sdpa, spec, length, dtype, name, device)))
     for row, measure in work:
-        if _CLOCK() > deadline:
-            yield row | {"error": "left out: no time"}
-            continue
-        try:
-            yield row | measure()
-        except Exception as error:
-            yield row | {"error": _short(error)}
+        yield tried(row, measure, deadline)
 
 
 def _torch_measured(run: Callable[[], Any], device: str) -> Row:

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
+from experiments.exported.programs import run_of
 from mate_tf.config import ARCHITECTURES, TYPE_FEATURES, AttentionConfig, EncoderConfig
 from mate_tf.private_apis import functions_of
 
@@ -164,18 +165,13 @@ def training_step(
 ) -> Callable[[], Any]:
     """A step of the training loop on made-up tables: a classifier, with dropout and the update.
 
-    Args:
-        encoder: its encoder.
-        options: as of `measure_times`.
-        recompute: whether activations are computed again for the gradients.
+    Options are those of `measure_times`. With `recompute` activations are computed again for the
+    gradients.
     """
     import tensorflow as tf
 
     from mate_tf.models.classification import ClassificationConfig
     from mate_tf.training.config import ClassificationTrainingConfig
-    from mate_tf.training.examples import build_model
-    from mate_tf.training.optimizer import BertAdamW
-    from mate_tf.training.trainer import Task, Termination, Trainer
 
     config = ClassificationTrainingConfig(
         num_steps=100,
@@ -186,32 +182,19 @@ def training_step(
         task=ClassificationConfig(num_classes=2),
         max_seq_length=options["length"],
     )
-    model = build_model(config)
-    optimizer = BertAdamW(config.learning_rate)
-    optimizer.build(model.trainable_variables)
     features = made_up_features(options)._asdict()
     batch = {name: ids for name, ids in features.items() if ids is not None}
     batch["classification_class_index"] = tf.zeros([options["batch_size"], 1], tf.int32)
-    task = Task(
-        model=model,
-        train_dataset=lambda step: tf.data.Dataset.from_tensors(batch).repeat(),
-        evaluate=dict,
-        best_by="loss",
-    )
-    trainer = Trainer(task, optimizer, config, Termination())
+    _, _, trainer = run_of(config, at_zero=False, batch=batch)
     return lambda: trainer.train(tf.constant(1))
 
 
 def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
     """Times forward passes in turn; for a process of its own.
 
-    Args:
-        names: "limit", "hf_tapas" or architectures of `attentions`.
-        options: length, dtype, threads, batch_size, num_layers and columns.
-        rounds: measurements of each.
-
-    Returns:
-        The name, the seconds of each round and the flops of each; None if they are not known.
+    Names are "limit", "hf_tapas" or architectures of `attentions`; options are length, dtype,
+    threads, batch_size, num_layers and columns. It gives each name, the seconds of each round and
+    the flops, None if they are not known.
     """
     set_up(options["threads"], options["dtype"])
     runners, flops = {}, dict.fromkeys(names)
@@ -251,9 +234,8 @@ def measure_memory(name: str, options: dict[str, Any]) -> float:
 def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str, Any]:
     """Times training steps after a first one; for a process of its own.
 
-    Returns:
-        The seconds and the processor seconds of each, and the peak of all, with tracing, in MB
-        above the loaded model and optimizer.
+    It gives the seconds and the processor seconds of each, and the peak of all, with tracing, in MB
+    above the loaded model and optimizer.
     """
     set_up(options["threads"], options["dtype"])
     step = training_step(encoder_config(name, options), options, name.endswith(RECOMPUTE))
@@ -311,16 +293,13 @@ def _hugging_face(options: dict[str, Any]) -> Callable[[], Any]:
     )
     dtype = torch.bfloat16 if options["dtype"].endswith("bfloat16") else torch.float32
     model = transformers.TapasModel(config).eval().to(dtype)
-    features = {
-        name: torch.from_numpy(ids.numpy()).long()
-        for name, ids in made_up_features(options)._asdict().items()
-        if ids is not None
-    }
-    types = torch.stack([features[name] for name in TYPE_FEATURES], dim=-1).clamp(max=255)
+    features = made_up_features(options).map(lambda ids: torch.from_numpy(ids.numpy()).long())
+    types = torch.stack([getattr(features, name) for name in TYPE_FEATURES], dim=-1)
+    types = types.clamp(max=255)
 
     def run():
         with torch.inference_mode():
-            return model(features["input_ids"], features["input_mask"], types).pooler_output
+            return model(features.input_ids, features.input_mask, types).pooler_output
 
     return run
 

@@ -21,23 +21,14 @@ _DYNAMIC = re.compile(r"\[[^\]]*<=\d")  # a dimension of a shape such as f32[<=8
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What a program needs of a chip.
+    """What a program needs of a chip, in bytes and floating point operations."""
 
-    Attributes:
-        arguments: bytes of weights, optimizer state and batch, which the results take the place of.
-        temporaries: bytes of all else that is in the chip's memory at once.
-        flops: floating point operations.
-        bytes_moved: bytes read from memory and written to it.
-        num_dynamic: shapes that are known only when it runs.
-        fits: whether the compiler found room for it.
-    """
-
-    arguments: float
-    temporaries: float
+    arguments: float  # weights, optimizer state and batch, which the results take the place of
+    temporaries: float  # all else that is in the chip's memory at once
     flops: float = 0.0
-    bytes_moved: float = 0.0
-    num_dynamic: int = 0
-    fits: bool = True
+    bytes_moved: float = 0.0  # read from memory and written to it
+    num_dynamic: int = 0  # shapes that are known only when it runs
+    fits: bool = True  # whether the compiler found room for it
 
     @property
     def memory(self) -> float:

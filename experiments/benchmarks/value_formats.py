@@ -47,20 +47,20 @@ NUMBERS: dict[str, Callable[[float], str]] = {
     "12,34,567.89": _indian,
     "$1,234.56": "${:,.2f}".format,
     "1.234,56 €": lambda value: _grouped(value, ".", ",") + " €",
-    "(1,234.56)": "{:,.2f}".format,
+    "(1,234.56)": "({:,.2f})".format,  # below zero
     "$0.123M": _short,
     "1234.56 USD": "{:.2f} USD".format,
 }
-DATES: dict[str, str] = {
-    "2024-01-31": "%Y-%m-%d",
-    "31/01/2024": "%d/%m/%Y",
-    "01/31/2024": "%m/%d/%Y",
-    "31.01.2024": "%d.%m.%Y",
-    "31 Jan 2024": "%d %b %Y",
-    "January 31, 2024": "%B %d, %Y",
-    "31-Jan-24": "%d-%b-%y",
-    "2024-01-31T10:30:00": "%Y-%m-%dT10:30:00",
-    "31/01/2024 10:30": "%d/%m/%Y 10:30",
+DATES: dict[str, Callable[[datetime.date], str]] = {
+    "2024-01-31": "{:%Y-%m-%d}".format,
+    "31/01/2024": "{:%d/%m/%Y}".format,
+    "01/31/2024": "{:%m/%d/%Y}".format,
+    "31.01.2024": "{:%d.%m.%Y}".format,
+    "31 Jan 2024": "{:%d %b %Y}".format,
+    "January 31, 2024": "{:%B %d, %Y}".format,
+    "31-Jan-24": "{:%d-%b-%y}".format,
+    "2024-01-31T10:30:00": "{:%Y-%m-%dT10:30:00}".format,
+    "31/01/2024 10:30": "{:%d/%m/%Y 10:30}".format,
 }
 
 
@@ -81,42 +81,33 @@ def main(_: list[str]) -> None:
     from mate_tf import from_pretrained
 
     predictor = from_pretrained(find_model(_MODEL.value))
-
-    def right(header: str, columns: list[list[str]], question: str, best: list[int]) -> int:
-        asked = [
-            Table.from_rows(zip(cities, column, strict=True), header=["City", header])
-            for (cities, _, _), column in zip(made, columns, strict=True)
-        ]
-        found = predictor.answer_all((table, Question(question)) for table in asked)
-        return sum(
-            isinstance(answer, Answer) and answer.text in table.rows[row][:2]
-            for (table, _, answer), row in zip(found, best, strict=True)
-        )
-
-    made = tables(_TABLES.value, _SEED.value)
-    print(f"right of {len(made)}\n\n| revenue | highest | lowest |\n|---|---|---|")
-    for name, write in NUMBERS.items():
-        sign = -1 if name.startswith("(") else 1
-        columns = [[write(amount) for amount in amounts] for _, amounts, _ in made]
-        if sign < 0:
-            columns = [[f"({text})" for text in column] for column in columns]
-        counts = []
-        for word, pick in (("highest", max), ("lowest", min)):
-            best = [
-                pick(range(len(amounts)), key=[sign * amount for amount in amounts].__getitem__)
-                for _, amounts, _ in made
+    cities, amounts, dates = zip(*tables(_TABLES.value, _SEED.value), strict=True)
+    print(f"right of {len(cities)}")
+    for header, most, least, question, values, formats in (
+        ("Revenue", "highest", "lowest", "which city has the {} revenue?", amounts, NUMBERS),
+        ("Date", "latest", "earliest", "what is the {} date?", dates, DATES),
+    ):
+        print(f"\n| {header.lower()} | {most} | {least} |\n|---|---|---|")
+        for name, write in formats.items():
+            asked = [
+                Table.from_rows(
+                    zip(names, map(write, column), strict=True), header=["City", header]
+                )
+                for names, column in zip(cities, values, strict=True)
             ]
-            question = f"which city has the {word} revenue?"
-            counts.append(right("Revenue", columns, question, best))
-        print(f"| {name} | {counts[0]} | {counts[1]} |", flush=True)
-    print("\n| date | latest | earliest |\n|---|---|---|")
-    for name, form in DATES.items():
-        columns = [[date.strftime(form) for date in dates] for _, _, dates in made]
-        counts = []
-        for word, pick in (("latest", max), ("earliest", min)):
-            best = [pick(range(len(dates)), key=dates.__getitem__) for _, _, dates in made]
-            counts.append(right("Date", columns, f"what is the {word} date?", best))
-        print(f"| {name} | {counts[0]} | {counts[1]} |", flush=True)
+            counts = []
+            for word, pick in ((most, max), (least, min)):
+                if name.startswith("("):
+                    pick = min if pick is max else max
+                best = [pick(range(len(column)), key=column.__getitem__) for column in values]
+                text = Question(question.format(word))
+                found = predictor.answer_all((table, text) for table in asked)
+                right = (
+                    isinstance(answer, Answer) and answer.text in table.rows[row][:2]
+                    for (table, _, answer), row in zip(found, best, strict=True)
+                )
+                counts.append(sum(right))
+            print(f"| {name} | {counts[0]} | {counts[1]} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -40,6 +40,14 @@ TAPAS_TRAINING: dict[str, Any] = dict(
 )
 
 
+def steps(
+    num_steps: int, learning_rate: float, warmup_ratio: float, **others: Any
+) -> dict[str, Any]:
+    """How long a run takes and at which rates, and other values such as eval_interval."""
+    rates = dict(learning_rate=learning_rate, warmup_ratio=warmup_ratio)
+    return dict(num_steps=num_steps, **rates, **others)
+
+
 def _pretraining(
     encoder: EncoderConfig, attention: AttentionConfig, **changes: Any
 ) -> MaskedLMTrainingConfig:
@@ -51,13 +59,9 @@ def _pretraining(
     values: dict[str, Any] = dict(
         max_seq_length=128,
         batch_size=512,
-        num_steps=1_000_000,
-        learning_rate=5e-5,
-        warmup_ratio=0.01,
+        **steps(1_000_000, 5e-5, 0.01, eval_interval=10_000, checkpoint_interval=1_000),
         dtype="mixed_bfloat16",
         eval_examples=10_000,
-        eval_interval=10_000,
-        checkpoint_interval=1_000,
         keep_checkpoints=5,
     )
     encoder = dataclasses.replace(encoder, attention=attention)
@@ -76,9 +80,7 @@ _SQA_BASE = TableQATrainingConfig(
     **TAPAS_TRAINING
     | dict(
         batch_size=128,
-        num_steps=200_000,
-        learning_rate=1.25e-5,
-        warmup_ratio=0.01,
+        **steps(200_000, 1.25e-5, 0.01),
         max_gradient_value=None,
     ),
 )
@@ -93,9 +95,7 @@ _WIKISQL_BASE = TableQATrainingConfig(
         answer_loss_cutoff=0.185567,
         huber_loss_delta=1265.74,
     ),
-    num_steps=50_000,
-    learning_rate=6.17164e-5,
-    warmup_ratio=0.1424,
+    **steps(50_000, 6.17164e-5, 0.1424),
     **TAPAS_TRAINING,
 )
 _WIKISQL_SUPERVISED_BASE = TableQATrainingConfig(
@@ -111,9 +111,7 @@ _WIKISQL_SUPERVISED_BASE = TableQATrainingConfig(
         answer_loss_cutoff=36.4519,
         huber_loss_delta=222.088,
     ),
-    num_steps=50_000,
-    learning_rate=4.12331e-5,
-    warmup_ratio=0.168479,
+    **steps(50_000, 4.12331e-5, 0.168479),
     **TAPAS_TRAINING,
 )
 _WTQ_BASE = TableQATrainingConfig(
@@ -127,9 +125,7 @@ _WTQ_BASE = TableQATrainingConfig(
         answer_loss_cutoff=0.664694,
         huber_loss_delta=0.121194,
     ),
-    num_steps=50_000,
-    learning_rate=1.93581e-5,
-    warmup_ratio=0.12896,
+    **steps(50_000, 1.93581e-5, 0.12896),
     **TAPAS_TRAINING,
 )
 _TABFACT_BASE = ClassificationTrainingConfig(
@@ -138,9 +134,7 @@ _TABFACT_BASE = ClassificationTrainingConfig(
     task=ClassificationConfig(
         num_classes=2, class_names=("refuted", "entailed"), output_dropout=0.0
     ),
-    num_steps=80_000,
-    learning_rate=2e-5,
-    warmup_ratio=0.05,
+    **steps(80_000, 2e-5, 0.05),
     **TAPAS_TRAINING,
 )
 # Intermediate pre-training on synthetic statements and counterfactuals. The release names no values
@@ -160,9 +154,7 @@ _POINT = TableQATrainingConfig(
         max_seq_length=2048,
         length_buckets=(512, 1024),
         batch_size=128,
-        num_steps=80_000,
-        learning_rate=1e-5,
-        warmup_ratio=0.05,
+        **steps(80_000, 1e-5, 0.05),
         eval_batch_size=8,
     ),
 )
@@ -170,9 +162,7 @@ _READ = SpanReadingTrainingConfig(
     # BERT's weights count positions through the whole sequence.
     encoder=dataclasses.replace(BERT_LARGE, position="absolute"),
     task=SpanReadingConfig(kind="span", max_span_length=10),
-    num_steps=25_000,
-    learning_rate=5e-5,
-    warmup_ratio=0.01,
+    **steps(25_000, 5e-5, 0.01),
     **TAPAS_TRAINING,
 )
 _OTHER_PRETRAINING: dict[str, Any] = dict(max_seq_length=2048, num_steps=2_000_000)

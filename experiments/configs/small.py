@@ -3,7 +3,7 @@
 import dataclasses
 from typing import Any
 
-from experiments.configs.papers import LONG, MATE_DENSE, MATE_WINDOW
+from experiments.configs.papers import LONG, MATE_DENSE, MATE_WINDOW, steps
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
@@ -25,6 +25,7 @@ MINILM = dataclasses.replace(
     attention=MATE_DENSE,
 )
 _FULL = AttentionConfig("tapas")
+_ANSWERS = STARTING_POINTS["table_questions"]
 
 _DEFAULT_QUESTIONS = TableQATrainingConfig(
     encoder=ENCODER,
@@ -38,15 +39,11 @@ _DEFAULT_QUESTIONS = TableQATrainingConfig(
     max_seq_length=192,
     length_buckets=(64, 96, 128, 160),
     batch_size=32,
-    num_steps=1_600,
-    learning_rate=1e-4,
+    **steps(1_600, 1e-4, 0.05, eval_interval=400, checkpoint_interval=100),
     head_learning_rate_ratio=5.0,
-    warmup_ratio=0.05,
     dtype="mixed_bfloat16",
     eval_batch_size=32,
     eval_questions=400,
-    eval_interval=400,
-    checkpoint_interval=100,
 )
 _STATEMENTS = ClassificationTrainingConfig(
     encoder=MINILM,
@@ -56,48 +53,36 @@ _STATEMENTS = ClassificationTrainingConfig(
     max_seq_length=96,
     length_buckets=(32, 48, 64),
     batch_size=32,
-    num_steps=2_400,
     # At five times this rate all tokens become alike before anything is learned.
-    learning_rate=2e-5,
+    **steps(2_400, 2e-5, 0.05, eval_interval=300, checkpoint_interval=50),
     head_learning_rate_ratio=5.0,
-    warmup_ratio=0.05,
     dtype="mixed_bfloat16",
     eval_batch_size=64,
-    eval_interval=300,
-    checkpoint_interval=50,
 )
 _MASKED_WORDS = MaskedLMTrainingConfig(
     encoder=MINILM,
     max_seq_length=128,
     batch_size=16,
-    num_steps=1_600,
-    learning_rate=2e-4,
+    **steps(1_600, 2e-4, 0.05, eval_interval=200, checkpoint_interval=50),
     # MiniLM has no head for masked words, and the pooler gets a new task.
     head_learning_rate_ratio=5.0,
-    warmup_ratio=0.05,
     eval_batch_size=32,
     eval_examples=2_000,
-    eval_interval=200,
-    checkpoint_interval=50,
     dtype="mixed_bfloat16",
 )
 
 _WTQ = TableQATrainingConfig(
     encoder=MINILM,
-    task=STARTING_POINTS["table_questions"].task,
+    task=_ANSWERS.task,
     max_seq_length=384,
     length_buckets=(128, 192, 256),
     batch_size=16,
-    num_steps=640,
-    learning_rate=1e-4,
+    **steps(640, 1e-4, 0.1, eval_interval=160, checkpoint_interval=80),
     # The pooler is almost untrained and the heads are new. At the encoder's rate they learn
     # nothing in 200 steps; at a higher rate the encoder forgets.
     head_learning_rate_ratio=20.0,
-    warmup_ratio=0.1,
     eval_batch_size=16,
     eval_questions=300,
-    eval_interval=160,
-    checkpoint_interval=80,
 )
 _WTQ_2048 = dataclasses.replace(
     _WTQ,
@@ -116,14 +101,10 @@ _TABFACT = ClassificationTrainingConfig(
     max_seq_length=256,
     length_buckets=(128, 192),
     batch_size=16,
-    num_steps=200,
     # At three times this rate all tokens become alike before anything is learned.
-    learning_rate=3e-5,
+    **steps(200, 3e-5, 0.1, eval_interval=200, checkpoint_interval=50),
     head_learning_rate_ratio=5.0,
-    warmup_ratio=0.1,
     eval_batch_size=32,
-    eval_interval=200,
-    checkpoint_interval=50,
 )
 
 # The answer is in cells of any columns; nothing is computed from them.
@@ -168,12 +149,8 @@ _SST2: dict[str, Any] = dict(
 _SST2_MINILM = ClassificationTrainingConfig(
     encoder=dataclasses.replace(MINILM, hidden_dropout=0.1, attention_dropout=0.1, attention=_FULL),
     batch_size=32,
-    num_steps=432,
-    learning_rate=1e-4,
+    **steps(432, 1e-4, 0.1, eval_interval=216, checkpoint_interval=108),
     head_learning_rate_ratio=10.0,
-    warmup_ratio=0.1,
-    eval_interval=216,
-    checkpoint_interval=108,
     **_SST2,
 )
 _SST2_TINY = ClassificationTrainingConfig(
@@ -215,16 +192,13 @@ _DEMO = TableQATrainingConfig(
     max_seq_length=4096,
     length_buckets=(64, 128, 256, 512, 2560, 3072, 3584),
     batch_size=8,
-    num_steps=1300,
-    learning_rate=5e-4,
-    warmup_ratio=0.1,
+    **steps(1300, 5e-4, 0.1, checkpoint_interval=650),
     # Once, at the end: the best evaluation is exported, and with few questions two can be equal.
     eval_interval=1300,
-    checkpoint_interval=650,
 )
 
 _DEFAULT_PEOPLE = dataclasses.replace(
-    STARTING_POINTS["table_questions"],
+    _ANSWERS,
     max_seq_length=512,
     length_buckets=(64, 96, 128, 192, 256, 384),
     num_steps=900,
@@ -236,10 +210,7 @@ _DEFAULT_EVERYTHING = dataclasses.replace(
     max_seq_length=2048,
     length_buckets=(128, 256, 512, 1024),
     batch_size=32,
-    num_steps=10_000,
-    learning_rate=1e-4,
-    warmup_ratio=0.04,
-    eval_interval=10_000,
+    **steps(10_000, 1e-4, 0.04, eval_interval=10_000),
 )
 
 CONFIGS = {
@@ -253,16 +224,16 @@ CONFIGS = {
         checkpoint_interval=100,
     ),
     "default_questions": _DEFAULT_QUESTIONS,
-    "default_answers": STARTING_POINTS["table_questions"],
+    "default_answers": _ANSWERS,
     "default_operators": dataclasses.replace(
-        STARTING_POINTS["table_questions"],
+        _ANSWERS,
         max_seq_length=1024,
         length_buckets=(128, 192, 256, 384, 512, 768),
     ),
     "default_absent": dataclasses.replace(
-        STARTING_POINTS["table_questions"],
+        _ANSWERS,
         # Of the kept questions with an answer one in two hundred is then called absent.
-        task=dataclasses.replace(STARTING_POINTS["table_questions"].task, absent_threshold=0.7),
+        task=dataclasses.replace(_ANSWERS.task, absent_threshold=0.7),
         max_seq_length=512,
         length_buckets=(96, 128, 192, 256, 384),
         num_steps=650,
@@ -274,10 +245,7 @@ CONFIGS = {
         STARTING_POINTS["masked_words"],
         max_seq_length=256,
         batch_size=64,
-        num_steps=3_200,
-        learning_rate=1e-4,
-        warmup_ratio=0.05,
-        eval_interval=3_200,
+        **steps(3_200, 1e-4, 0.05, eval_interval=3_200),
         dtype="float32",
     ),
     "default_everything": _DEFAULT_EVERYTHING,
@@ -285,10 +253,7 @@ CONFIGS = {
         _DEFAULT_EVERYTHING,
         # Of the written questions with an answer one in fifty is then called absent.
         task=dataclasses.replace(_DEFAULT_EVERYTHING.task, absent_threshold=0.8),
-        num_steps=2_000,
-        learning_rate=5e-5,
-        warmup_ratio=0.05,
-        eval_interval=2_000,
+        **steps(2_000, 5e-5, 0.05, eval_interval=2_000),
     ),
     "mlm_minilm": _MASKED_WORDS,
     "statements_minilm": _STATEMENTS,

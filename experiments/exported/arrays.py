@@ -23,15 +23,11 @@ Arrays = dict[str, np.ndarray]
 def pack(
     examples: Iterable[Mapping[str, np.ndarray]], features: Sequence[str], longest: int
 ) -> Arrays:
-    """Examples as arrays of few bytes, without padding, for `Examples`.
+    """Some features of examples as arrays of few bytes, without padding, for `Examples`.
 
-    Args:
-        examples: by feature, [S] for those of tokens and [W] for others.
-        features: those that are kept. The mask is kept as the number of tokens.
-        longest: the most tokens of an example; longer ones are left out.
-
-    Returns:
-        LENGTHS [N], features of all tokens one after the other [sum of lengths], others [N, W].
+    Given are [S] for features of tokens and [W] for others. Examples longer than `longest` tokens
+    are left out. It gives LENGTHS [N], which is what is kept of the mask, features of all tokens
+    one after the other [sum of lengths], and others [N, W].
     """
     lengths: list[int] = []
     kept: dict[str, list[np.ndarray]] = {name: [] for name in features if name != MASK}
@@ -57,11 +53,7 @@ def _small(values: np.ndarray) -> np.ndarray:
 
 
 class Examples:
-    """The examples of a file of arrays (`prepare.pack`).
-
-    Attributes:
-        lengths: int [N], the tokens of each.
-    """
+    """The examples of a file of arrays (`pack`), and how many tokens each has: int [N]."""
 
     def __init__(self, path: pathlib.Path) -> None:
         with np.load(io.BytesIO(lzma.decompress(path.read_bytes()))) as arrays:
@@ -94,15 +86,10 @@ def batch_of(inputs: Sequence[Sequence[Any]], chosen: Chosen) -> Arrays:
 def batches(
     sources: Sequence[tuple[Examples, float]], sizes: Sequence[tuple[int, int]], seed: int
 ) -> Iterator[tuple[int, Chosen]]:
-    """Full batches without end, in random order; what is left of an epoch comes in the next.
+    """Yields full batches without end, in random order: the number of a kind, and the examples.
 
-    Args:
-        sources: examples, and how often an epoch has each of them.
-        sizes: examples and tokens of each kind of batch, in ascending order of tokens.
-        seed: of the order.
-
-    Yields:
-        The number of a kind of batch, and its examples.
+    What is left of an epoch comes in the next. The sources are examples, and how often an epoch has
+    each of them; the sizes are examples and tokens of each kind, in ascending order of tokens.
     """
     random = np.random.default_rng(seed)
     limits = [length for _, length in sizes]

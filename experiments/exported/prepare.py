@@ -56,18 +56,11 @@ def prepare(
     folder: pathlib.Path,
     init_checkpoint: str | None = None,
 ) -> None:
-    """Writes the folder.
+    """Writes the folder of a training run.
 
-    Args:
-        config: of a training run.
-        sources: folders of records, FOLDER or FOLDER:TIMES.
-        sizes: examples and tokens of each batch.
-        folder: to write to.
-        init_checkpoint: as `load_weights` takes it; None for random weights.
-
-    Raises:
-        ValueError: if the programs cannot do what the config says, or the records' vocabularies
-            or features differ.
+    Sources are folders of records, FOLDER or FOLDER:TIMES; sizes are examples and tokens of each
+    batch; without a checkpoint, as `load_weights` takes it, weights are random. ValueError if the
+    programs cannot do what the config says, or the records' vocabularies or features differ.
     """
     import keras
 
@@ -155,8 +148,8 @@ def _write_records(
     """Writes the arrays of each source; a folder need not have a dev split.
 
     Returns:
-        What the spec says of them, by split; and of each feature that they have its width, None
-        for as many as tokens, and its dtype.
+        What the spec says of them, by split; and of each feature the width, None for as many as
+        tokens, and the dtype.
     """
     from mate_tf.features.token_features import TAPAS_FEATURES
     from mate_tf.records.batches import read_records

@@ -17,8 +17,13 @@ from experiments.exported.arrays import MASK
 _CHOSEN = 0.5  # the probability from which a cell belongs to an answer
 
 
-def run_of(config: Any, at_zero: bool = True) -> tuple[Any, Any, Any]:
-    """The model of a training run, its optimizer and its trainer; weights are zero or random."""
+def run_of(
+    config: Any, at_zero: bool = True, batch: Mapping[str, Any] | None = None
+) -> tuple[Any, Any, Any]:
+    """The model of a training run, its optimizer and its trainer, whose steps are all of one batch.
+
+    Weights are zero or random.
+    """
     import keras
     import tensorflow as tf
 
@@ -30,7 +35,8 @@ def run_of(config: Any, at_zero: bool = True) -> tuple[Any, Any, Any]:
     keras.utils.clear_session()  # of the step before
     with weights_at_zero() if at_zero else contextlib.nullcontext():
         model = build_model(config)
-    task = Task(model, lambda _: tf.data.Dataset.range(0), evaluate=dict, best_by="loss")
+    data = tf.data.Dataset.from_tensors(batch or 0).repeat()
+    task = Task(model, lambda _: data, evaluate=dict, best_by="loss")
     optimizer = make_optimizer(model, config)
     return model, optimizer, Trainer(task, optimizer, config, Termination())
 
@@ -89,13 +95,9 @@ def write_program(
 ) -> dict[str, Any]:
     """Writes a function of a batch as HLO; returns what the spec says of it.
 
-    Args:
-        name: of the program.
-        function: from a batch to tensors by name; it may change variables.
-        inputs: of each feature its width, None for as many as tokens, and its dtype.
-        size: examples and tokens of the batch.
-        names: of the variables, by the ids of their handles.
-        folder: to write to.
+    It makes tensors by name of a batch, and may change variables. The inputs are each feature's
+    width, None for as many as tokens, and dtype; the size is examples and tokens; the names are
+    those of variables, by the ids of their handles.
     """
     import tensorflow as tf
 

@@ -73,11 +73,9 @@ class Program:
 
 
 class Trained:
-    """The programs of a folder with the values of their variables.
+    """The programs of a folder that `prepare` wrote, with the values of their variables.
 
-    Args:
-        folder: that `prepare` wrote.
-        init: a file of weights to start from; None for those of the folder.
+    They start from a file of weights, or from those of the folder.
     """
 
     def __init__(self, folder: pathlib.Path, init: pathlib.Path | None = None) -> None:
@@ -111,9 +109,8 @@ class Trained:
     def train(self, num_steps: int, peak: float, warmup_ratio: float, seed: int) -> None:
         """Trains for so many steps, and prints the loss now and then.
 
-        Raises:
-            ValueError: if the rate is larger than the programs can have.
-            FloatingPointError: if the loss is not finite.
+        ValueError if the rate is larger than the programs can have, FloatingPointError if the loss
+        is not finite.
         """
         import jax
 

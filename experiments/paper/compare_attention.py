@@ -79,8 +79,7 @@ def config_of(config: str, name: str, overrides: list[str]):
 def first_weights(path: str | None, name: str) -> str | None:
     """Where the runs of an architecture or a variant start from.
 
-    Raises:
-        FileNotFoundError: if that is its own run of another comparison, which has not ended.
+    FileNotFoundError if that is its own run of another comparison, which has not ended.
     """
     if not path or RUN not in path:
         return path

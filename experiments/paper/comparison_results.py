@@ -40,9 +40,8 @@ def read_comparison(folder: pathlib.Path) -> dict | None:
 class Results:
     """The finished runs of a comparison, in its folder.
 
-    Raises:
-        ValueError: if the runs that are there are of another config, data or first weights, or the
-            file is not a comparison's.
+    ValueError if those that are there are of another config, data or first weights, or the file is
+    not a comparison's.
     """
 
     def __init__(self, output_dir: pathlib.Path, shared: dict):

@@ -53,19 +53,12 @@ _OUTPUTS = ("--output_dir", "--output", "--model_dir")
 
 
 class Step(NamedTuple):
-    """A result, or data that other steps read.
+    """A result, or data that other steps read."""
 
-    Attributes:
-        name: names its file, NAME.json, and stands in --only.
-        title: what it shows; "" for data.
-        needs: names of the steps before it that write what it reads.
-        commands: a module and its flags each; what the last one prints is the result.
-    """
-
-    name: str
-    title: str
-    needs: frozenset[str]
-    commands: list[list[str]]
+    name: str  # of its file, NAME.json, and in --only
+    title: str  # what it shows; "" for data
+    needs: frozenset[str]  # names of the steps before it that write what it reads
+    commands: list[list[str]]  # a module and its flags each; the last one prints the result
 
     @property
     def lines(self) -> list[str]:
@@ -74,14 +67,10 @@ class Step(NamedTuple):
 
 
 def read_steps(folders: Mapping[str, str], is_small: bool) -> list[Step]:
-    """The steps of steps.toml, in their order.
+    """The steps of steps.toml, in their order; of the small size with two items of each list.
 
-    Args:
-        folders: of the data sets, of MiniLM and to work in, by the names in steps.toml.
-        is_small: the small size, with two items of each list.
-
-    Raises:
-        ValueError: if a step reads a file that no step before it writes.
+    The folders, of the data sets, of MiniLM and to work in, are by their names in steps.toml.
+    ValueError if a step reads a file that no step before it writes.
     """
     recipe = tomllib.loads(read_text(_STEPS))
     count = 2 if is_small else None
@@ -136,8 +125,7 @@ def _connect(name: str, commands: list[list[str]], writers: dict[str, str]) -> f
 def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
     """The named steps with those that they need, in their order; without names all.
 
-    Raises:
-        ValueError: if there is no step of a name.
+    ValueError if there is no step of a name.
     """
     if names is None:
         return every
@@ -158,11 +146,7 @@ def is_done(step: Step, path: pathlib.Path) -> bool:
 
 
 def run_step(step: Step, path: pathlib.Path) -> None:
-    """Runs the commands of a step and writes its file.
-
-    Raises:
-        ValueError: if a command fails.
-    """
+    """Runs the commands of a step and writes its file; ValueError if a command fails."""
     printed = ""
     for line, (module, *arguments) in zip(step.lines, step.commands, strict=True):
         print(f"\n$ {line}", flush=True)

@@ -38,11 +38,7 @@ _PARTIAL = (
 
 
 class Figures:
-    """The figures in a folder of results.
-
-    Attributes:
-        shown: the (result, row) that were asked for.
-    """
+    """The figures in a folder of results, and the (result, row) that were asked for, `shown`."""
 
     def __init__(self, folder: pathlib.Path) -> None:
         self._folder = folder
@@ -100,15 +96,7 @@ def _as_percent(text: str) -> str:
 
 
 def document(figures: Figures, is_partial: bool = False) -> str:
-    """The document.
-
-    Args:
-        figures: of the results.
-        is_partial: whether a figure that is not there becomes a dash.
-
-    Raises:
-        ValueError: if a figure is not there, unless `is_partial`.
-    """
+    """The document; a figure that is not there is a dash in a partial one, or a ValueError."""
 
     def replace(place: re.Match) -> str:
         found = figures.find(*place.groups())

@@ -1,20 +1,29 @@
-"""An answer and its JSON form.
+"""An answer, its JSON form, and what is computed from cells.
 
 The JSON form is what `mate-tf ask --json` prints, the server replies and files of predictions
 hold; docs/tables.md says what its keys mean.
+
+Computing is in double precision. Two cells are compared by their ranks within their columns, as the
+model sees them: the features say which value is larger, whether they are numbers, dates or lengths
+of time. "Which of the two" is answered by what the two rows are called: by the column whose cells
+the question mentions.
+
+Shapes: k body cells of a table, row by row.
 """
 
 import dataclasses
+import datetime
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from mate_tf.answers.calibration import Calibration, logit_of, signs_of
 from mate_tf.dataclass_json import from_dict, require
-from mate_tf.tables.columns import read_column
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, Coordinates, Question, Table
+from mate_tf.features.numeric import values_in_column
+from mate_tf.tables.columns import read_column, unlike_units
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, Coordinates, Question, Table
+from mate_tf.tables.values import Date, clock_text
 
 NOT_IN_TABLE = "the table does not seem to say"  # where an answer is `absent`
 
@@ -155,8 +164,7 @@ class Answer:
     def from_dict(cls, values: Any, name: str = "answer") -> "Answer":
         """The answer of a JSON form; also of the first version's, in files of predictions.
 
-        Raises:
-            ValueError: if a key is unknown or missing, or a value is not what it should be.
+        ValueError if a key is unknown or missing, or a value is not what it should be.
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"expected {name} to be an object, got {type(values).__name__}")
@@ -216,10 +224,7 @@ def no_answer(score: float = 0.0, alternatives: tuple[Answer, ...] = ()) -> Answ
 
 
 def is_repeated(answer: Answer, others: list[Answer]) -> bool:
-    """Whether one of the others is the same answer.
-
-    Answers are the same where their items are, except for two selections of different cells.
-    """
+    """Whether one of the others has the same items, and is no selection of different cells."""
     return any(
         answer.items == other.items
         and (
@@ -229,47 +234,6 @@ def is_repeated(answer: Answer, others: list[Answer]) -> bool:
         )
         for other in others
     )
-
-
-def calibrated(
-    answer: Answer, calibration: Calibration, table: Table | None, question: str
-) -> Answer:
-    """The answer with its score and its alternatives' scores calibrated; their order stays.
-
-    Args:
-        answer: with at least one alternative, if there is one, for the signs.
-        calibration: of the model.
-        table: what was asked; None for a sentence alone.
-        question: the question's text.
-    """
-    if answer.absent and answer.alternatives:
-        first, *others = answer.alternatives
-        first = dataclasses.replace(first, alternatives=tuple(others))
-        first = calibrated(first, calibration, table, question)
-        not_given = (dataclasses.replace(first, alternatives=()), *first.alternatives)
-        return dataclasses.replace(answer, alternatives=not_given)
-    if not answer.items:
-        return answer
-    signs = answer_signs(answer, table, question) if calibration.weights else None
-    score, *others = calibration.apply(
-        [answer.score, *(other.score for other in answer.alternatives)], signs
-    ).tolist()
-    alternatives = tuple(
-        dataclasses.replace(other, score=of_other)
-        for other, of_other in zip(answer.alternatives, others, strict=True)
-    )
-    is_sure = score >= calibration.threshold
-    return dataclasses.replace(answer, score=score, alternatives=alternatives, sure=is_sure)
-
-
-def answer_signs(answer: Answer, table: Table | None, question: str) -> dict[str, float]:
-    """The signs by which an answer's score is calibrated; arguments as of `calibrated`."""
-    ahead = 0.0
-    if answer.alternatives:
-        ahead = logit_of(answer.score) - logit_of(answer.alternatives[0].score)
-    scores = [cell.score for cell in answer.cells]
-    size = (0, 0) if table is None else (table.num_rows, table.num_columns)
-    return signs_of(answer.aggregation, scores, ahead, size, question, answer.row_from)
 
 
 def apply_min_score(answer: Answer, min_score: float) -> Answer:
@@ -289,3 +253,130 @@ def with_history(question: Question, previous: Answer | ValueError | None) -> Qu
         previous_coordinates=previous.coordinates,
         previous_answers=previous.items,
     )
+
+
+class TokenFacts(NamedTuple):
+    """What the tokens of a table say about its cells."""
+
+    ranks: np.ndarray  # float64 [k], the place of the cell's value in its column; 0 without a value
+    mentioned: np.ndarray  # float64 [k], the share of the cell's tokens that are in the question
+    places: np.ndarray  # float64 [k], where in the question these are, on average; 0 without one
+    names: np.ndarray  # float64 [columns], the share of each header's tokens in the question
+
+    def of_table(self, cells: slice, table: int) -> "TokenFacts":
+        """Those of one table of a batch."""
+        return TokenFacts(
+            self.ranks[cells], self.mentioned[cells], self.places[cells], self.names[table]
+        )
+
+
+def answer_of_cells(
+    table: Table,
+    cells: tuple[SelectedCell, ...],
+    aggregation: str,
+    score: float,
+    facts: TokenFacts | None = None,
+) -> Answer | None:
+    """The answer that cells give, by themselves or computed from.
+
+    All but PAIRED leave out rows that are totals, unless there are no other cells; COUNT and
+    DISTINCT also leave out empty cells. SUM, AVERAGE and DIFFERENCE take the cells that are
+    numbers in their columns (tables/columns.py); where their units cannot be added, the answer is
+    the cells themselves, and its note says so. The difference of dates is in days, or in years
+    where one has no day.
+
+    The cells are in table order, two for PAIRED; the facts are of all cells of the table, and what
+    compares cells has no answer without them. Nor is there one, but None, where the cells do not
+    have what the aggregation needs, such as a number.
+    """
+    by_themselves = Answer(
+        tuple(cell.text for cell in cells),
+        cells,
+        score=score,
+        number=table.column(cells[0].column).numbers[cells[0].row] if len(cells) == 1 else None,
+        assumed=table.all_assumed,
+    )
+    if aggregation == "NONE":
+        return by_themselves
+    if aggregation not in PAIRED:
+        cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
+    elif len(cells) != 2:
+        return None
+    columns = [table.column(cell.column) for cell in cells]
+    numbers = [column.numbers[cell.row] for column, cell in zip(columns, cells, strict=True)]
+    texts = [cell.text.strip().lower() for cell in cells]
+
+    def computed(item: str, value: float | None = None) -> Answer:
+        of_cells = dataclasses.replace(by_themselves, cells=cells, aggregation=aggregation)
+        return dataclasses.replace(of_cells, items=(item,), value=value, number=value)
+
+    if aggregation in ("COUNT", "DISTINCT"):
+        given = [text for text in texts if text]
+        count = float(len(given if aggregation == "COUNT" else set(given)))
+        return computed(format_number(count), count)
+    if aggregation in ("SUM", "AVERAGE", "DIFFERENCE"):
+        pairs = zip(columns, cells, strict=True)
+        if unlike := unlike_units(column.units[cell.row] for column, cell in pairs):
+            name, units = aggregation.lower(), " and ".join(unlike)
+            note = f"no {name} was computed, because the numbers are in {units}"
+            has_number = any(number is not None for number in numbers)
+            return dataclasses.replace(by_themselves, note=note) if has_number else None
+        value = _calculated(table, cells, numbers, aggregation)
+        if value is None:
+            return None
+        is_time = all(column.kind == "duration" for column in columns)
+        return computed(clock_text(value) if is_time else format_number(value), value)
+    if facts is None:
+        return None
+    ranks = facts.ranks[[cell.row * table.num_columns + cell.column for cell in cells]]
+    if aggregation in ("MAX", "MIN"):
+        if not (ranks > 0).any():
+            return None
+        order = np.where(ranks > 0, ranks if aggregation == "MAX" else -ranks, -np.inf)
+        best = int(order.argmax())
+        return computed(cells[best].text, numbers[best])
+    if not (ranks > 0).all():
+        if aggregation != "IS_EQUAL":
+            return None
+        return computed("yes" if texts[0] == texts[1] else "no")
+    names = _named_cells(table, cells, facts)
+    if aggregation in ("GREATER", "LESS"):
+        first, second = ranks if aggregation == "GREATER" else -ranks
+        row, column = divmod(names[int(second > first)], table.num_columns)
+        return computed(table.rows[row][column])
+    first, second = ranks if facts.places[names[0]] <= facts.places[names[1]] else ranks[::-1]
+    holds = {"IS_GREATER": first > second, "IS_LESS": first < second, "IS_EQUAL": first == second}
+    return computed("yes" if holds[aggregation] else "no")
+
+
+def _calculated(
+    table: Table, cells: tuple[SelectedCell, ...], numbers: list[float | None], aggregation: str
+) -> float | None:
+    """The sum, average or difference of the cells with a number; None where there are too few."""
+    given = [number for number in numbers if number is not None]
+    if aggregation != "DIFFERENCE":
+        total = math.fsum(given)
+        return (total if aggregation == "SUM" else total / len(given)) if given else None
+    if len(given) == 2:
+        return abs(given[0] - given[1])
+    values = [values_in_column(table, cell.column).get(cell.row) for cell in cells]
+    return _between(*(value if isinstance(value, Date) else None for value in values))
+
+
+def _between(one: Date | None, other: Date | None) -> float | None:
+    if one is None or other is None or one.year is None or other.year is None:
+        return None
+    if None in (one.month, one.day, other.month, other.day):
+        return float(abs(one.year - other.year))
+    days = [datetime.date(*date[:3]).toordinal() for date in (one, other)]  # type: ignore[arg-type]
+    return float(abs(days[0] - days[1]))
+
+
+def _named_cells(table: Table, cells: tuple[SelectedCell, ...], facts: TokenFacts) -> list[int]:
+    """The cells that name the rows of two cells: of the other column that is mentioned most."""
+    width = table.num_columns
+    mentioned = facts.mentioned.reshape(-1, width)[[cell.row for cell in cells]].sum(axis=0)
+    if width > 1:
+        mentioned[[cell.column for cell in cells]] = -1.0
+    column = int(mentioned.argmax())
+    return [cell.row * width + column for cell in cells]

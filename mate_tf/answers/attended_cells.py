@@ -25,11 +25,8 @@ def received_attention(
 ) -> tf.Tensor:
     """The attention that tokens receive from weighted senders, in each head of a layer.
 
-    Args:
-        layer: the attention; not TableETC's, whose tokens attend through global tokens.
-        hidden_states: float [B, S, D], the layer's input.
-        plan: of `layer.plan(features, training=True)`.
-        senders: float [B, S], the weight of each token's attention.
+    The layer's input is float [B, S, D], its plan that of training, the senders' weights float
+    [B, S]. It is not TableETC's, whose tokens attend through global tokens.
 
     Returns:
         float32 [B, H, T]: for each token the sum over senders of weight times attention to it. The
@@ -55,12 +52,9 @@ GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all 
 class AttendedCells(NamedTuple):
     """An answer, and where the attention of its cells' tokens went.
 
-    Attributes:
-        answer: the answer.
-        groups: for each group of heads ("row heads" and "column heads", or "all heads") each cell's
-            share of the attention, the mean over layers and the group's heads: float [R+1, C], the
-            header as row 0.
-        question: for each group the share of the question and the special tokens.
+    It is told for each group of heads, "row heads" and "column heads" or "all heads": each cell's
+    share, the mean over layers and the group's heads, float [R+1, C] with the header as row 0; and
+    the share of the question and the special tokens.
     """
 
     answer: Answer
@@ -78,21 +72,12 @@ def attended_cells(
     """The attention of the tokens of an answer's cells.
 
     Without an answer the first alternative's cells are taken; without cells, as for a class, [CLS].
-
-    Args:
-        encoder: of the model that answered.
-        table: the table.
-        features: of the question and the table, int [1, S].
-        answer: the answer.
-        histogram_row: whether the features end in a histogram row, which counts as text.
-
-    Raises:
-        ValueError: if the encoder is TableETC's, whose tokens attend through global tokens.
+    The features are int [1, S]; a histogram row at their end counts as text. ValueError for the
+    encoder of a TableETC, whose tokens attend through global tokens.
     """
     rows, columns = (np.asarray(ids)[0] for ids in (features.row_ids, features.column_ids))  # [S]
     if histogram_row:
-        is_cell = rows < rows.max()
-        rows, columns = np.where(is_cell, rows, 0), np.where(is_cell, columns, 0)
+        rows, columns = np.where(rows < rows.max(), (rows, columns), 0)
     shown = answer if answer.cells or not answer.alternatives else answer.alternatives[0]
     senders = np.zeros(len(rows), np.float32)
     for cell in shown.cells:
@@ -119,20 +104,16 @@ def attention_by_group(
     groups = head_groups(encoder.config.attention, encoder.config.num_heads)
     plan = encoder.blocks[0].attention.plan(features, training=True)
     weights = tf.convert_to_tensor(senders, tf.float32)
+    outputs = encoder(features, return_intermediates=True).intermediates
+    inputs = ["embedding", *(f"layer_{i}" for i in range(len(encoder.blocks) - 1))]
     received = [
-        received_attention(block.attention, hidden, plan, weights)
-        for block, hidden in zip(encoder.blocks, layer_inputs(encoder, features), strict=True)
+        received_attention(block.attention, outputs[name], plan, weights)  # of [B, S, D]
+        for block, name in zip(encoder.blocks, inputs, strict=True)
     ]
     by_head = tf.reduce_mean(tf.stack(received), axis=0).numpy()  # [B, H, S]
-    means, first = {}, 0
-    for group in groups:
-        of_group = by_head[:, first : first + group.num_heads]
-        means[GROUP_NAMES[group.sort_by]] = of_group.mean(axis=1)
-        first += group.num_heads
-    return means
-
-
-def layer_inputs(encoder: TableEncoder, features: TokenFeatures) -> list[tf.Tensor]:
-    """The input of each layer's attention, float [B, S, D]."""
-    outputs = encoder(features, return_intermediates=True).intermediates
-    return [outputs["embedding"], *(outputs[f"layer_{i}"] for i in range(len(encoder.blocks) - 1))]
+    ends = np.cumsum([group.num_heads for group in groups])
+    parts = np.split(by_head, ends[:-1], axis=1)
+    return {
+        GROUP_NAMES[group.sort_by]: part.mean(axis=1)
+        for group, part in zip(groups, parts, strict=True)
+    }

@@ -15,7 +15,9 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from mate_tf.answers.answer import Answer
 from mate_tf.dataclass_json import from_dict
+from mate_tf.tables.table import Table
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
@@ -87,10 +89,8 @@ class Calibration:
     def apply(self, scores: ArrayLike, signs: Mapping[str, float] | None = None) -> np.ndarray:
         """Calibrated scores, float64 of the same shape, of answers with the same signs.
 
-        A score within 2^-24 of 0 or 1 counts as 2^-24 away: even a sure model may be wrong.
-
-        Raises:
-            ValueError: if a score is not between 0 and 1.
+        A score within 2^-24 of 0 or 1 counts as 2^-24 away: even a sure model may be wrong. What is
+        not between 0 and 1 is a ValueError.
         """
         shift = sum(weight * (signs or {}).get(name, 0.0) for name, weight in self.weights.items())
         return sigmoid(_logits(scores) / self.temperature + self.offset + shift)
@@ -106,50 +106,61 @@ def calibration_in(path: pathlib.Path) -> Calibration | None:
         raise ValueError(f"{path}: {error}") from None
 
 
-def signs_of(
-    aggregation: str,
-    scores: Sequence[float],
-    ahead: float,
-    size: tuple[int, int],
-    question: str,
-    row_from: str = "",
-) -> dict[str, float]:
-    """The signs of an answer, each between about -6 and 6.
+def calibrated(
+    answer: Answer, calibration: Calibration, table: Table | None, question: str
+) -> Answer:
+    """The answer with its score and its alternatives' scores calibrated; their order stays.
 
-    Args:
-        aggregation: its operator.
-        scores: of its cells, none for an answer without cells.
-        ahead: by how much its logit is above that of the next best answer.
-        size: rows and columns of the table.
-        question: the question's text.
-        row_from: who named the row, as of `Answer`.
+    It has at least one alternative, if there is one, for the signs. The table is None for a
+    sentence alone.
     """
-    text, one = question.lower(), len(scores) == 1
+    if answer.absent and answer.alternatives:
+        first, *others = answer.alternatives
+        first = dataclasses.replace(first, alternatives=tuple(others))
+        first = calibrated(first, calibration, table, question)
+        not_given = (dataclasses.replace(first, alternatives=()), *first.alternatives)
+        return dataclasses.replace(answer, alternatives=not_given)
+    if not answer.items:
+        return answer
+    signs = signs_of(answer, table, question) if calibration.weights else None
+    score, *others = calibration.apply(
+        [answer.score, *(other.score for other in answer.alternatives)], signs
+    ).tolist()
+    alternatives = tuple(
+        dataclasses.replace(other, score=of_other)
+        for other, of_other in zip(answer.alternatives, others, strict=True)
+    )
+    is_sure = score >= calibration.threshold
+    return dataclasses.replace(answer, score=score, alternatives=alternatives, sure=is_sure)
+
+
+def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, float]:
+    """The signs of an answer, each between about -6 and 6; arguments as of `calibrated`."""
+    aggregation, text = answer.aggregation, question.lower()
+    scores = [cell.score for cell in answer.cells]
+    ahead = 0.0  # by how much its logit is above that of the next best answer
+    if answer.alternatives:
+        ahead = float(_logits(answer.score)) - float(_logits(answer.alternatives[0].score))
+    rows, columns = (0, 0) if table is None else (table.num_rows, table.num_columns)
     kinds = {"COUNT": 0, "SUM": 1, "AVERAGE": 1, "DISTINCT": 3, "MAX": 3, "MIN": 3, "NONE": 4}
-    is_kind = [float(kinds.get(aggregation, 2) == kind) for kind in range(4)]
     values = [
-        *is_kind,
+        *(float(kinds.get(aggregation, 2) == kind) for kind in range(4)),
         float(aggregation == "NONE" and len(scores) > 1),
-        float(aggregation == "COUNT" and one),
-        float(_near(_logits(min(scores, default=0.5)))),
+        float(aggregation == "COUNT" and len(scores) == 1),
+        _near(_logits(min(scores, default=0.5))),
         _near(ahead),
-        math.log(max(size[0], 1)),
-        math.log(max(size[1], 1)),
+        math.log(max(rows, 1)),
+        math.log(max(columns, 1)),
         len(text.split()) / 10,
         *(float(re.search(pattern, text) is not None) for pattern in _WORDS.values()),
-        float(row_from == "both"),
-        float(row_from == "words"),
+        float(answer.row_from == "both"),
+        float(answer.row_from == "words"),
     ]
     return dict(zip(SIGNS, values, strict=True))
 
 
 def _near(logit: ArrayLike) -> float:
     return float(np.clip(logit, -_FARTHEST, _FARTHEST))
-
-
-def logit_of(score: float) -> float:
-    """The logit of a score, at most 2^-24 away from 0 and 1."""
-    return float(_logits(score))
 
 
 def surest_threshold(
@@ -177,11 +188,8 @@ def fit_calibration(
     The weights of signs have 0 as their prior's mean. The order of scores is kept even where it is
     wrong: the temperature is then 100, the highest.
 
-    Args:
-        scores: float [N], between 0 and 1.
-        correct: bool [N], whether the answer was right.
-        signs: of each answer; None to leave them out.
-        precision: the threshold is chosen so that this share of the sure answers is right.
+    Scores are float [N] between 0 and 1, verdicts bool [N]; without signs these are left out. The
+    threshold is chosen so that a share of the sure answers, `precision`, is right.
 
     Raises:
         ValueError: if there are not as many scores as verdicts, a score is not between 0 and 1, or
@@ -200,7 +208,6 @@ def fit_calibration(
             f"{right} right of {len(is_correct)}; ask more questions"
         )
     sides = np.where(is_correct, 1.0, -1.0)  # [N]
-
     rows = [logits, np.ones_like(logits)]
     if signs is not None:
         rows += [np.array([of_answer[name] for of_answer in signs]) for name in SIGNS]

@@ -1,4 +1,4 @@
-"""From a model's outputs to answers: of cells, of classes and of spans.
+"""From a model's outputs to the cells of an answer, what is computed from them, and the next best.
 
 A cell is as probable as its tokens are on average. Cells above one half are selected; where none
 is, the most probable one. For COUNT it is then as many of the most probable ones as are expected:
@@ -10,12 +10,15 @@ aggregation NONE. Where ABSENT is likely enough, there is no answer; the alterna
 best one. With `plain_answers` several cells are selected where the words ask for them or the model
 is sure of them, and one cell alone is in the row that the words name (row_words.py), if they do.
 
-A span's probability is among all spans within one cell of the body. Headers and histogram rows are
-never part of an answer.
+Alternatives are every aggregation of the answer's cells, and each other cell by itself. Where a
+column is chosen first, so is every aggregation of the cells selected in each other column. The best
+are kept that have some probability and repeat neither a better one nor the answer (`is_repeated`).
+A score is the mean probability of the cells, with their column's, times that of the aggregation. It
+may be above the answer's, which is of the likeliest column and aggregation.
 
-Shapes: B batch, S sequence, C columns or classes of the model, A aggregations, N spans; P tokens of
-body cells; K body cells of all tables in one line, table by table and row by row; G groups of
-cells, such as tables or columns.
+Shapes: B batch, S sequence, C columns of the model, A aggregations; P tokens of body cells; K body
+cells of all tables in one line, table by table and row by row, k of one table; G groups of cells,
+such as tables or columns; n sets of cells.
 """
 
 import dataclasses
@@ -26,20 +29,19 @@ from typing import NamedTuple
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.answers.alternatives import (
-    CellProbabilities,
+from mate_tf.answers.answer import (
+    Answer,
+    RowFrom,
+    SelectedCell,
     TokenFacts,
-    best_others,
-    likeliest_answer,
+    answer_of_cells,
+    is_repeated,
+    no_answer,
 )
-from mate_tf.answers.answer import Answer, RowFrom, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import sigmoid, softmax
 from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS, Table
 
@@ -55,26 +57,16 @@ _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
 _OF_ROWS = [AGGREGATIONS.index(name) for name in TAPAS_AGGREGATIONS]
 _ABSENT = AGGREGATIONS.index(ABSENT)
-# Spans looked at for each that is wanted: neighbours often say the same, in another cell.
-_SPANS_EACH = 8
 
 
 class Asked(NamedTuple):
-    """A batch of questions, as a model is asked them.
+    """A batch of questions, as a model is asked them."""
 
-    Attributes:
-        tables: B tables; None for a sentence alone, which only a classifier takes.
-        features: int32 [B, S].
-        wordpiece: made the features; finds a span's text in its cell.
-        histogram_row: whether the features end in a histogram row.
-        questions: their texts; () where they are not known.
-    """
-
-    tables: Sequence[Table | None]
-    features: TokenFeatures
-    wordpiece: Wordpiece | None = None
-    histogram_row: bool = False
-    questions: Sequence[str] = ()
+    tables: Sequence[Table | None]  # B; None for a sentence alone, which only a classifier takes
+    features: TokenFeatures  # int32 [B, S]
+    wordpiece: Wordpiece | None = None  # made the features; finds a span's text in its cell
+    histogram_row: bool = False  # whether the features end in a histogram row
+    questions: Sequence[str] = ()  # their texts; none where they are not known
 
     @property
     def given_tables(self) -> list[Table]:
@@ -91,15 +83,15 @@ class BodyCells(NamedTuple):
     token_cells: np.ndarray  # int64 [P]
     num_tokens: np.ndarray  # int64 [K]; 0 for a cell that is not in the sequence
 
+    def of_table(self, index: int) -> slice:
+        """The cells of one table."""
+        return slice(self.begins[index], self.begins[index + 1])
+
 
 def places_in_body(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
-    """Where in the body of its table each token is.
+    """Rows and columns of each token in the body of its table, int64 [B, S], from 0.
 
-    Returns:
-        rows and columns, int64 [B, S], from 0; one of them is negative outside the body.
-
-    Raises:
-        ValueError: if an id is beyond its table's size.
+    One of them is negative outside the body. An id beyond its table's size is a ValueError.
     """
     tables, features = asked.given_tables, asked.features
     rows = np.asarray(features.row_ids, np.int64)  # [B, S]
@@ -153,17 +145,11 @@ def select_cells(
     threshold: float | np.ndarray,
     otherwise: np.ndarray,
 ) -> np.ndarray:
-    """Selects in each group the cells above a threshold, or else the most probable ones.
+    """Selects in each group the cells above a threshold, or else the most probable ones: bool [K].
 
-    Args:
-        probabilities: float64 [K]; a cell with -inf is never selected.
-        groups: int64 [K], the group of each cell.
-        threshold: a more probable cell is selected; one for all cells, or float [K].
-        otherwise: int [G], how many of the most probable cells are selected where none is above the
-            threshold; of equally probable ones the first.
-
-    Returns:
-        bool [K].
+    Probabilities are float64 [K]; a cell with -inf is never selected. Groups are int64 [K], the
+    threshold one for all cells or float [K]. Where no cell of a group is above it, as many of the
+    most probable ones are selected as `otherwise` says, int [G]; of equal ones the first.
     """
     selected = probabilities > threshold  # [K]
     has_any = np.bincount(groups, selected, minlength=len(otherwise)) > 0  # [G]
@@ -226,21 +212,19 @@ def decode_cells(
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
             if facts is not None:
-                ways = {id(way): way for way in (probabilities, in_columns, with_columns)}
                 for example in np.flatnonzero(is_one).tolist():
                     named = _named_row(asked, cells, facts, example, probabilities)
                     if named:
                         thresholds[example] = np.inf
                         row_from[example] = "both" if named[0] == named[1] else "words"
-                    for values in ways.values():
+                    for values in (probabilities, in_columns, with_columns):
                         values[named] = values[named[::-1]]
-    selected = select_cells(
-        probabilities, cells.examples, thresholds[cells.examples], number
-    )  # [K]
+    thresholds = thresholds[cells.examples]  # [K]
+    selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     if config.plain_answers and asked.questions and facts is not None:
         relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
-            part = slice(cells.begins[example], cells.begins[example + 1])
+            part = cells.of_table(example)
             beyond = _cells_beyond(asked, facts, example, probabilities[part], relations[part])
             if beyond is not None:
                 selected[part], row_from[example] = beyond, "words"
@@ -252,7 +236,7 @@ def decode_cells(
 
     answers = []
     for index, table in enumerate(tables):
-        part = slice(cells.begins[index], cells.begins[index + 1])
+        part = cells.of_table(index)
         places = np.flatnonzero(selected[part])
         if not len(places):
             answers.append(no_answer())
@@ -268,14 +252,10 @@ def decode_cells(
         )
         answer = likeliest_answer(of_table, places)
         answer = dataclasses.replace(answer, row_from=row_from.get(index, ""))
-        others: tuple[Answer, ...] = ()
-        if num_alternatives:
-            others = tuple(best_others(of_table, places, answer, num_alternatives))
+        others = tuple(best_others(of_table, places, answer, num_alternatives))
         if is_absent[index]:
-            score = float(absent[index])
-            answers.append(
-                Answer((), (), ABSENT, None, score, answered=False, alternatives=(answer, *others))
-            )
+            none = no_answer(float(absent[index]), (answer, *others))
+            answers.append(dataclasses.replace(none, aggregation=ABSENT))
         else:
             answers.append(dataclasses.replace(answer, alternatives=others))
     return answers
@@ -286,14 +266,11 @@ def _cells_beyond(
 ) -> np.ndarray | None:
     """The cells of an example's likeliest column in the rows beyond a value, bool [k]."""
     table = asked.given_tables[index]
-    shape = table.num_rows, table.num_columns
-    rows = rows_beyond(
-        asked.questions[index], relations.reshape(shape), facts.names[index, : table.num_columns]
-    )
+    width, names = table.num_columns, facts.names[index, : table.num_columns]
+    rows = rows_beyond(asked.questions[index], relations.reshape(-1, width), names)
     if rows is None:
         return None
-    column = int(probabilities.argmax()) % table.num_columns
-    of_rows = rows[:, np.newaxis] & (np.arange(table.num_columns) == column)
+    of_rows = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
     selected = of_rows.ravel() & (probabilities > -np.inf)
     return selected if selected.any() else None
 
@@ -301,27 +278,23 @@ def _cells_beyond(
 def _named_row(
     asked: Asked, cells: BodyCells, facts: TokenFacts, index: int, probabilities: np.ndarray
 ) -> list[int]:
-    """The likeliest cell of an example, and the one of its column in the row that the words name.
+    """The likeliest cell of an example, and that of its column in the row that the words name.
 
-    Twice the same where that is the same cell, and nothing where it is not in the sequence or the
-    model is sure of the other alone.
+    Nothing where the latter is not in the sequence or the model is sure of the other alone.
     """
     table = asked.given_tables[index]
-    part = slice(cells.begins[index], cells.begins[index + 1])
-    row, column = divmod(int(probabilities[part].argmax()), table.num_columns)
+    part, width = cells.of_table(index), table.num_columns
+    row, column = divmod(int(probabilities[part].argmax()), width)
     mentioned, num_tokens, ranks = (
-        values[part].reshape(table.num_rows, table.num_columns)
+        values[part].reshape(-1, width)
         for values in (facts.mentioned, cells.num_tokens, facts.ranks)
     )
-    kinds = [table.column(index).kind for index in range(table.num_columns)]
-    is_time = np.isin(kinds, ("date", "time"))
-    names = facts.names[index, : table.num_columns]
-    named = RowFacts(mentioned, num_tokens, ranks, names, is_time)
+    is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
+    named = RowFacts(mentioned, num_tokens, ranks, facts.names[index, :width], is_time)
     chosen = row_in_words(asked.questions[index], table.header, named, column)
     if chosen is None:
         return []
-    first = int(cells.begins[index]) + column
-    best, named_one = first + table.num_columns * row, first + table.num_columns * chosen
+    best, named_one = (int(part.start) + width * of_row + column for of_row in (row, chosen))
     is_selected = row == chosen or probabilities[named_one] > SELECTION_THRESHOLD
     is_possible = cells.num_tokens[named_one] and (is_selected or probabilities[best] <= SURE)
     return [best, named_one] if is_possible else []
@@ -329,12 +302,9 @@ def _named_row(
 
 def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
     """The facts of all body cells, float64 [K], and of all headers."""
-    features = TokenFeatures(
-        *(None if values is None else np.asarray(values) for values in asked.features)
-    )
+    features = asked.features.map(np.asarray)
     is_question = (features.segment_ids == 0) & (features.input_mask > 0)  # [B, S]
-    mentioned = np.zeros(is_question.shape)
-    places = np.zeros(is_question.shape)
+    mentioned, places = np.zeros((2, *is_question.shape))
     for index, (ids, in_question) in enumerate(zip(features.input_ids, is_question, strict=True)):
         words, first = np.unique(ids[in_question], return_index=True)
         if not len(words):
@@ -363,13 +333,12 @@ def _cell_probabilities(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The probability of each cell, -inf where it was not seen: float64 [K], in three ways.
 
-    Returns:
-        The probability by which cells are selected, 0 outside the chosen column; the probability
-        given that the cell's column is chosen; and that times the column's probability.
+    That by which cells are selected, 0 outside the chosen column; that given that the cell's column
+    is chosen; and that times the column's probability.
     """
     probabilities = mean_by_cell(outputs["token_probabilities"], cells)  # [K]
     if "column_logits" not in outputs:
-        return probabilities, probabilities, probabilities
+        return probabilities, probabilities.copy(), probabilities.copy()
     is_seen = cells.num_tokens > 0
     column_logits = np.asarray(outputs["column_logits"], np.float64)  # [B, C]
     columns = np.minimum(cells.columns + 1, column_logits.shape[1] - 1)  # [K]
@@ -384,151 +353,91 @@ def _cell_probabilities(
     return probabilities, in_columns, np.where(is_seen, in_columns * of_columns, -np.inf)
 
 
-def decode_classes(
-    config: ClassificationConfig,
-    outputs: Mapping[str, tf.Tensor],
-    asked: Asked | None = None,
-    num_alternatives: int = 0,
-) -> list[Answer]:
-    """Reads the likeliest class of each example, the first of equally likely ones.
+class CellProbabilities(NamedTuple):
+    """The probabilities of a table's cells and of the aggregations."""
 
-    The output is class_logits [B, C]; alternatives are the other classes.
-    """
-    logits = np.asarray(outputs["class_logits"], np.float64)  # [B, C]
-    probabilities = softmax(logits)
-    order = np.argsort(-logits, axis=1, kind="stable")[:, : num_alternatives + 1]
-    scores = np.take_along_axis(probabilities, order, axis=1)
-    names = config.class_names or tuple(map(str, range(config.num_classes)))
-    answers = []
-    for classes, of_classes in zip(order.tolist(), scores.tolist(), strict=True):
-        best, *others = [
-            Answer((names[index],), score=score, class_index=index)
-            for index, score in zip(classes, of_classes, strict=True)
-        ]
-        answers.append(dataclasses.replace(best, alternatives=tuple(others)))
-    return answers
+    table: Table
+    cells: np.ndarray  # float64 [k], given that its column is the answer's; -inf where not seen
+    with_columns: np.ndarray  # float64 [k], these times the probability of the column
+    aggregations: np.ndarray  # float64 [A]
+    selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
+    facts: TokenFacts | None = None
+    plain: bool = False  # `TableQAConfig.plain_answers`
 
-
-def decode_spans(
-    config: SpanReadingConfig,
-    outputs: Mapping[str, tf.Tensor],
-    asked: Asked,
-    num_alternatives: int = 0,
-) -> list[Answer]:
-    """Reads the likeliest span of each example; arguments and errors as of `Decoder`.
-
-    The outputs are span_logits [B, N], about -10000 for an invalid span, and perhaps class_logits
-    [B, C], whose likeliest class is the answer's. Alternatives are the next spans that say
-    something else.
-    """
-    rows, columns = places_in_body(asked)
-    wanted = num_alternatives + 1
-    input_ids = np.asarray(asked.features.input_ids)
-    length = input_ids.shape[1]
-    starts, _ = span_bounds(length, config.max_span_length)  # [N]
-    readable = ((rows >= 0) & (columns >= 0))[:, starts]  # [B, N]
-    logits = np.where(readable, outputs["span_logits"], LOG_ZERO)
-    number = 1 if wanted == 1 else wanted * _SPANS_EACH
-    best = best_spans(logits, length, config.max_span_length, number)
-    classes: list[int | None] = [None] * len(rows)
-    if "class_logits" in outputs:
-        classes = np.asarray(outputs["class_logits"]).argmax(axis=1).tolist()
-    tokens = np.stack([input_ids, rows, columns], axis=1)  # [B, 3, S]
-    answers = []
-    for index, table in enumerate(asked.given_tables):
-        found: list[Answer] = []
-        spans = zip(*(values[index].tolist() for values in best), strict=True)
-        for start, end, score in spans:
-            if len(found) == wanted or score <= 0.0:
-                break
-            other = _span_answer(table, tokens[index], start, end, score, asked.wordpiece)
-            if all(other.items != earlier.items for earlier in found):
-                found.append(other)
-        answer = found[0] if found else no_answer()
-        answers.append(
-            dataclasses.replace(answer, alternatives=tuple(found[1:]), class_index=classes[index])
+    def answer_of(self, places: np.ndarray, score: float, aggregation: int) -> Answer | None:
+        """An aggregation of the cells at some places, whose own score is given."""
+        rows, columns = (ids.tolist() for ids in np.divmod(places, self.table.num_columns))
+        cells = tuple(
+            SelectedCell(row, column, self.table.rows[row][column], probability)
+            for row, column, probability in zip(
+                rows, columns, self.cells[places].tolist(), strict=True
+            )
         )
-    return answers
+        score = float(score * self.aggregations[aggregation])
+        return answer_of_cells(self.table, cells, AGGREGATIONS[aggregation], score, self.facts)
 
 
-def _span_answer(
-    table: Table,
-    tokens: np.ndarray,
-    start: int,
-    end: int,
-    score: float,
-    wordpiece: Wordpiece | None,
-) -> Answer:
-    """The answer from a span of tokens, of which piece, row and column are given: int [3, S]."""
-    assert wordpiece is not None
-    in_cell = (tokens[1:] == tokens[1:, start : start + 1]).all(axis=0)  # [S]
-    first = int(in_cell.argmax())
-    row, column = tokens[1:, start].tolist()
-    pieces = tokens[0, in_cell].tolist()
-    text = span_text(
-        table.expanded_rows[row][column], pieces, start - first, end - first, wordpiece
-    )
-    cell = SelectedCell(row, column, table.rows[row][column], score)
-    return Answer((text,), (cell,), score=score, number=number_of_text(text))
+def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
+    """The likeliest aggregation of the cells at some places, int [at least one].
 
-
-class BestSpans(NamedTuple):
-    """The likeliest spans of each example, best first.
-
-    Attributes:
-        starts, ends: their first and last tokens, int32 [B, number].
-        probabilities: float32 [B, number]; 0 for an invalid span.
+    It is the cells themselves where they lack what the aggregation needs, such as a number; and
+    the cell itself where a single number would be counted, if answers are to be plain.
     """
-
-    starts: np.ndarray
-    ends: np.ndarray
-    probabilities: np.ndarray
-
-
-def best_spans(span_logits, length: int, max_span_length: int, number: int = 1) -> BestSpans:
-    """Finds the likeliest spans; of equal ones the shorter, then the earlier comes first.
-
-    Args:
-        span_logits: float32 [B, N], about -10000 for an invalid span.
-        length: S, with padding.
-        max_span_length: of the model.
-        number: how many; all N where there are fewer.
-
-    Raises:
-        ValueError: if the logits are not those of a sequence of this length.
-    """
-    logits = np.asarray(span_logits, np.float32)
-    starts, ends = span_bounds(length, max_span_length)
-    if logits.shape[1:] != starts.shape:
-        raise ValueError(
-            f"expected logits of {len(starts)} spans, for {length} tokens and spans of at most "
-            f"{max_span_length}, got shape {logits.shape}"
-        )
-    found = np.argsort(-logits, axis=1, kind="stable")[:, :number]
-    weights = np.exp(logits - logits.max(axis=1, keepdims=True, initial=LOG_ZERO))
-    weights *= logits > LOG_ZERO / 2  # [B, N]
-    total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return BestSpans(starts[found], ends[found], np.take_along_axis(weights / total, found, axis=1))
+    score, aggregations = probabilities.with_columns[places].mean(), probabilities.aggregations
+    likeliest = int(aggregations.argmax())
+    if probabilities.plain and likeliest == _COUNT and len(places) == 1:
+        itself = probabilities.answer_of(places, score, _NONE)
+        if itself is not None and itself.number is not None:
+            of_both = float(score * aggregations[[_NONE, _COUNT]].sum())
+            return dataclasses.replace(itself, score=of_both)
+    answer = probabilities.answer_of(places, score, likeliest)
+    if answer is None:
+        if _OF_TWO[likeliest]:
+            places = places[probabilities.cells[places].argmax()][np.newaxis]
+        answer = probabilities.answer_of(places, score, _NONE)
+    assert answer is not None, "cells themselves are always an answer"
+    return answer
 
 
-def span_text(text: str, pieces: list[int], first: int, last: int, wordpiece: Wordpiece) -> str:
-    """The part of a cell's text from one of its pieces to another, as it is written there.
+def best_others(
+    probabilities: CellProbabilities, places: np.ndarray, answer: Answer, number: int
+) -> list[Answer]:
+    """The best alternatives to the answer from the cells at some places, at most a number."""
+    if not number:
+        return []
+    sets = [places, *_selections_of_other_columns(probabilities, places)]
+    means = np.array([probabilities.with_columns[members].mean() for members in sets])  # [n]
+    of_sets = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
+    is_other = probabilities.cells > -np.inf  # [k]
+    is_other[places] = False
+    others = np.flatnonzero(is_other)
+    of_others = probabilities.with_columns[others] * probabilities.aggregations[_NONE]
+    scores = np.concatenate([of_sets, of_others])
+    found: list[Answer] = []
+    for index in np.argsort(-scores, kind="stable").tolist():
+        if len(found) == number or scores[index] <= 0.0:
+            break
+        if index < len(of_sets):
+            members, aggregation = divmod(index, len(probabilities.aggregations))
+            places_of, score = sets[members], means[members]
+        else:
+            places_of, aggregation = others[[index - len(of_sets)]], _NONE
+            score = probabilities.with_columns[places_of[0]]
+        other = probabilities.answer_of(places_of, score, aggregation)
+        if other is not None and not is_repeated(other, [answer, *found]):
+            found.append(other)
+    return found
 
-    Args:
-        text: the cell's.
-        pieces: the ids of its pieces in the sequence.
-        first, last: the span's first and last piece, by their places among them.
-        wordpiece: made the pieces.
 
-    Returns:
-        The text; or the pieces joined to words, where the sequence does not hold the cell's first
-        pieces.
-    """
-    text = text.encode("utf-8", "ignore").decode()  # as it is tokenized
-    all_pieces, starts = wordpiece.ids_and_starts(text)
-    if all_pieces[: len(pieces)] != pieces:
-        words = " ".join(wordpiece.vocabulary[piece] for piece in pieces[first : last + 1])
-        return words.replace(" ##", "")
-    # Several pieces may begin with the same character.
-    ends = [start for start in starts[last + 1 :] if start > starts[last]]
-    return text[starts[first] : ends[0] if ends else len(text)].strip()
+def _selections_of_other_columns(
+    probabilities: CellProbabilities, places: np.ndarray
+) -> list[np.ndarray]:
+    """The places of the cells selected in each column without any of the given places."""
+    width = probabilities.table.num_columns
+    is_other = np.ones(width, bool)
+    is_other[places % width] = False
+    # Column by column.
+    selected = probabilities.selected_in_columns.reshape(-1, width).T & is_other[:, np.newaxis]
+    columns, rows = np.nonzero(selected)
+    of_columns = np.split(rows * width + columns, 1 + np.flatnonzero(np.diff(columns)))
+    return of_columns if len(columns) else []

@@ -56,15 +56,15 @@ def result_html(
 ) -> str:
     """An answer, and its table with chosen cells or with attended cells, one view at a time.
 
-    Args:
-        table: the table.
-        answer: the answer to a question about it.
-        groups, question: where its attention goes, as in `AttendedCells`: float [R+1, C] with the
-            header as row 0, and float; empty where it is not known.
-        asked: the rows that the question was about; None for all.
+    `groups` and `question` say where its attention goes, as in `AttendedCells`: float [R+1, C] with
+    the header as row 0, and float; they are empty where it is not known. `asked` are the rows that
+    the question was about; None for all.
     """
     chosen = shown_answer(answer)
-    marks = _chosen_marks(chosen.cells)
+    marks = {
+        (cell.row, cell.column): (cell.score, f"{cell.score:.2f}", f"score {cell.score:.3f}")
+        for cell in chosen.cells
+    }
     origin = "the answer’s cells" if chosen.cells else "the first token"
     ranked = [cell.row for cell in sorted(chosen.cells, key=lambda cell: -cell.score)]
     legend = "Coloured: the answer’s cells, by their score" if marks else "No cell is chosen"
@@ -153,25 +153,17 @@ def source(header: Sequence[str], answer: Answer) -> str:
         return f"class {answer.class_index}"
     if not answer.cells:
         return ""
-    words = _COMPUTED[answer.aggregation]
-    if len(answer.cells) > 1:
-        is_of_rows = words == "count of" and len({cell.column for cell in answer.cells}) == 1
-        return f"{words} {count(len(answer.cells), 'row' if is_of_rows else 'cell')}"
-    (cell,) = answer.cells
-    return f"{words} {place(header, cell)}"
+    words, cells = _COMPUTED[answer.aggregation], answer.cells
+    if len(cells) == 1:
+        return f"{words} {place(header, cells[0])}"
+    is_of_rows = words == "count of" and len({cell.column for cell in cells}) == 1
+    return f"{words} {count(len(cells), 'row' if is_of_rows else 'cell')}"
 
 
 def place(header: Sequence[str], cell: SelectedCell) -> str:
     """Where a cell is, counted from 1 as people do."""
     named = f" ({cut(header[cell.column], 40)})" if header and header[cell.column] else ""
     return f"row {cell.row + 1}, column {cell.column + 1}{named}"
-
-
-def _chosen_marks(cells: Iterable[SelectedCell]) -> Marks:
-    return {
-        (cell.row, cell.column): (cell.score, f"{cell.score:.2f}", f"score {cell.score:.3f}")
-        for cell in cells
-    }
 
 
 def _attention_marks(shares: np.ndarray, rows: Iterable[int]) -> Marks:
@@ -196,7 +188,6 @@ def _most_attended(shares: np.ndarray) -> list[int]:
 
 
 def _views(views: Mapping[str, str]) -> str:
-    """Tables by name; radio buttons show one of them."""
     if len(views) == 1:
         return "".join(views.values())
     parts = "".join(
@@ -209,7 +200,6 @@ def _views(views: Mapping[str, str]) -> str:
 
 
 def _sentence(message: str) -> str:
-    """The first line of a message as a sentence, escaped."""
     sentence = message.strip().partition("\n")[0].rstrip(".")
     return f"{escape(sentence[:1].upper() + sentence[1:])}."
 

@@ -15,9 +15,9 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.answers.answer import Answer, apply_min_score, calibrated
+from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
-from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
 from mate_tf.features.config import ConversionError
@@ -40,38 +40,29 @@ LENGTH_STEP = 128
 class Decoder:
     """Reads the answers off a model's outputs, as the model's task does.
 
-    Args:
-        config: the options of the task.
-
-    Raises:
-        ValueError: if the task answers nothing.
+    It is made from the options of the task; ValueError for a task that answers nothing.
     """
 
     def __init__(self, config: TaskConfig):
-        task = answering_task(config)
-        self._config = config
-        self._outputs, self._needs_tables = task.outputs, task.needs_tables
-        self._decode = task.decode_function
+        self._config, self._task = config, answering_task(config)
+        self._decode = self._task.decode_function
 
     def __call__(
         self, outputs: Mapping[str, tf.Tensor], asked: Asked, num_alternatives: int = 0
     ) -> list[Answer]:
-        """The answers of a batch.
+        """The answers of a batch, each with at most so many alternatives.
 
-        Args:
-            outputs: the model's, as the task lists them (mate_tf/tasks.py).
-            asked: the questions.
-            num_alternatives: the most alternatives that an answer gets.
+        The outputs are the model's, as the task lists them (mate_tf/tasks.py).
 
         Raises:
             ValueError: if an output is not finite, an id is beyond its table's size, or a question
                 that needs a table has none.
         """
-        for name in self._outputs:
+        for name in self._task.outputs:
             if name in outputs:
                 _check_finite(name, np.asarray(outputs[name]))
         given, number = len(asked.given_tables), len(asked.tables)
-        if self._needs_tables and given < number:
+        if self._task.needs_tables and given < number:
             raise ValueError(
                 f"expected a table for each of {number} questions, got {given}; only a classifier "
                 "takes a sentence alone"
@@ -80,7 +71,6 @@ class Decoder:
 
 
 def _check_finite(name: str, values: np.ndarray) -> None:
-    """ValueError where a number of an output [B, ...] is not finite."""
     broken = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))  # [b]
     if len(broken):
         raise ValueError(
@@ -98,12 +88,11 @@ class Prepared(NamedTuple):
 
     @property
     def num_tokens(self) -> int:
-        """Tokens of the sequence, without padding."""
         return self.example.report.num_tokens
 
 
 class Predictor:
-    """Answers questions with a model: for tables, a classifier or a reader of spans.
+    """Answers questions with a model: of tables, a classifier or a reader of spans.
 
     Args:
         model: from token features to outputs; a Keras model or a signature of an exported one.
@@ -179,15 +168,10 @@ class Predictor:
     def answer(
         self, table: Any, questions: str | Question | Sequence[str | Question]
     ) -> Answer | list[Answer]:
-        """Answers a question about a table, or several independent ones.
+        """One answer to a question about a table, or a list of answers to independent ones.
 
-        Args:
-            table: a Table or whatever `Table.of` takes, such as a data frame or a path; None for a
-                sentence alone, which only a classifier takes.
-            questions: one question, or a list.
-
-        Returns:
-            One answer, or a list.
+        The table is a `Table` or whatever `Table.of` takes, such as a data frame or a path; or None
+        for a sentence alone, which only a classifier takes.
 
         Raises:
             TypeError: if there is no table, or a question is no text.
@@ -213,11 +197,8 @@ class Predictor:
     def attended_cells(self, table: Any, question: str | Question) -> AttendedCells:
         """Answers a question, and finds which cells the answer's tokens attended to.
 
-        The first call makes the Keras model, which takes some seconds.
-
-        Raises:
-            ValueError: if the table or the question is beyond a limit, or the model is a TableETC
-                (`received_attention`).
+        The first call makes the Keras model, which takes some seconds. ValueError if the table or
+        the question is beyond a limit, or the model is a TableETC (`received_attention`).
         """
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
@@ -236,15 +217,14 @@ class Predictor:
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             prepared = self.prepare(chunk)
-            answers = iter(
-                self.answer_prepared([one for one in prepared if isinstance(one, Prepared)])
-            )
+            accepted = [one for one in prepared if isinstance(one, Prepared)]
+            answers = iter(self.answer_prepared(accepted))
             for (table, question), one in zip(chunk, prepared, strict=True):
                 yield table, question, next(answers) if isinstance(one, Prepared) else one
 
     def prepare(
         self, pairs: Iterable[tuple[Table | None, Question]]
-    ) -> list["Prepared | ConversionError"]:
+    ) -> list[Prepared | ConversionError]:
         """The features of questions, or why there are none; one thread at a time may call it."""
         pairs = list(pairs)
         examples = self._builder.build_all(pairs, require_answers=False)
@@ -253,7 +233,7 @@ class Predictor:
             for pair, example in zip(pairs, examples, strict=True)
         ]
 
-    def answer_prepared(self, prepared: Sequence["Prepared"]) -> list[Answer]:
+    def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """Answers questions in their order, in batches of one padded length."""
         if os.getpid() != self._process:  # TensorFlow's threads do not survive a fork
             raise RuntimeError(
@@ -267,7 +247,6 @@ class Predictor:
         return [answers[index] for index in range(len(prepared))]
 
     def _batches(self, num_tokens: Sequence[int]) -> Iterator[list[int]]:
-        """Indices of questions in batches of one padded length."""
         by_length = sorted(range(len(num_tokens)), key=num_tokens.__getitem__)
         for length, group in itertools.groupby(
             by_length, key=lambda index: self._padded_length(num_tokens[index])
@@ -277,7 +256,7 @@ class Predictor:
             for start in range(0, len(members), size):
                 yield members[start : start + size]
 
-    def _answer_batch(self, batch: Sequence["Prepared"]) -> list[Answer]:
+    def _answer_batch(self, batch: Sequence[Prepared]) -> list[Answer]:
         length = self._padded_length(max(one.num_tokens for one in batch))
         features = self._features([example for _, _, example in batch], length)
         asked = Asked(
@@ -292,32 +271,25 @@ class Predictor:
         needs_other = self._calibration is not None and bool(self._calibration.weights)
         number = max(self._num_alternatives, int(needs_other))
         answers = self._decode(outputs, asked, number)
-        return [
-            self._finished(answer, *of_question)
-            for answer, of_question in zip(answers, batch, strict=True)
-        ]
+        return list(map(self._finished, answers, batch))
 
     def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
-        """The token features of a batch: int32 [B, S]."""
-        return TokenFeatures.from_dict(
-            {
-                name: tf.constant(
-                    np.stack([_fit(example.features[name], length) for example in examples])
-                )
+        given = [example.features for example in examples]
+        return TokenFeatures(
+            **{
+                name: tf.constant(np.stack([_fit(features[name], length) for features in given]))
                 for name in TokenFeatures._fields
-                if all(name in example.features for example in examples)
+                if all(name in features for features in given)
             }
         )
 
-    def _finished(
-        self, answer: Answer, table: Table | None, question: Question, example: Example
-    ) -> Answer:
+    def _finished(self, answer: Answer, asked: Prepared) -> Answer:
         if self._calibration is not None:
-            answer = calibrated(answer, self._calibration, table, question.text)
+            answer = calibrated(answer, self._calibration, asked.table, asked.question.text)
         others = answer.alternatives[: self._num_alternatives]
         answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)
-        return dataclasses.replace(answer, rows_dropped=example.report.rows_dropped)
+        return dataclasses.replace(answer, rows_dropped=asked.example.report.rows_dropped)
 
     def _padded_length(self, num_tokens: int) -> int:
         if self._fixed_length is not None:
@@ -341,7 +313,7 @@ def _fit(values: np.ndarray, length: int) -> np.ndarray:
     return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
 
 
-_FEW_TOKENS = 2048
+_FEW_TOKENS = 2048  # of a call that makes no graph
 
 
 def inference_function(
@@ -350,7 +322,7 @@ def inference_function(
     first_eagerly: bool = False,
     any_length: bool = False,
 ) -> Callable[[TokenFeatures], Any]:
-    """A graph function of token features that computes what `model(features)` does.
+    """A graph function of token features, int32 [B, S] each, that computes `model(features)`.
 
     It is traced for the first length alone, which takes a third of the time, and then for all
     others; batches may have any size. A new length takes half a second more the first time, in
@@ -366,9 +338,6 @@ def inference_function(
         first_eagerly: whether the first call makes no graph, if it has few tokens: one
             short answer takes less time than making a graph.
         any_length: whether there is one graph for all lengths, the first included.
-
-    Returns:
-        A function of `TokenFeatures`, int32 [B, S] each.
 
     Example:
         >>> from mate_tf.config import EncoderConfig

@@ -154,37 +154,19 @@ IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is 
 
 
 class RowFacts(NamedTuple):
-    """What the tokens of a table say.
+    """What the tokens of a table say, as of `TokenFacts`."""
 
-    Attributes:
-        mentioned: float64 [R, C], the share of each cell's tokens that are in the question.
-        num_tokens: float64 [R, C].
-        ranks: float64 [R, C], the place of the cell's value within its column; 0 without a value.
-        names: float64 [C], the share of each header's tokens that are in the question.
-        is_time: bool [C], whether a column has dates or times of day.
-    """
-
-    mentioned: np.ndarray
-    num_tokens: np.ndarray
-    ranks: np.ndarray
-    names: np.ndarray
-    is_time: np.ndarray
+    mentioned: np.ndarray  # float64 [R, C]
+    num_tokens: np.ndarray  # float64 [R, C]
+    ranks: np.ndarray  # float64 [R, C]
+    names: np.ndarray  # float64 [C]
+    is_time: np.ndarray  # bool [C], whether a column has dates or times of day
 
 
 def row_in_words(
     question: str, header: tuple[str, ...], facts: RowFacts, column: int
 ) -> int | None:
-    """The row that the words name.
-
-    Args:
-        question: its text.
-        header: the names of the columns.
-        facts: of the table.
-        column: the answer's.
-
-    Returns:
-        The row; None where the words name none, or more than one.
-    """
+    """The row that the words name for an answer in a column; None for none or several."""
     text = question.lower()
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
     if not _is_in(NOT_LOOKED_UP, text):
@@ -212,16 +194,9 @@ def row_in_words(
 def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.ndarray | None:
     """The rows with more or less than the value that the question names.
 
-    They are a part of the table, in the column whose name is mentioned or the only one where they
-    are.
-
-    Args:
-        question: its text.
-        relations: [R, C], the bits of `numeric_relations` of each cell; others where it has none.
-        names: float64 [C], as of `RowFacts`.
-
-    Returns:
-        bool [R]; None where the words name none.
+    They are a part of the table, bool [R], in the column whose name is mentioned or the only one
+    where they are; None where the words name none. The relations are [R, C], the bits of
+    `numeric_relations` of each cell, and others where it has none; names are those of `RowFacts`.
     """
     text = question.lower()
     found = [_is_in(pattern, text) for pattern, _ in ALLOWED]
@@ -273,7 +248,6 @@ def _looked_up(whole: np.ndarray, mentioned: np.ndarray) -> int | None:
 
 
 def _most(values: np.ndarray) -> np.ndarray:
-    """Whether each is the largest, and above 0."""
     return (values == values.max()) & (values > 0)
 
 
@@ -284,13 +258,11 @@ def _only(are: np.ndarray) -> int | None:
 
 
 def _only_row(ranks: np.ndarray, is_most: bool) -> int | None:
-    """The only row with the highest or the lowest rank; None where several have it."""
     order = np.where(ranks > 0, ranks if is_most else -ranks, -np.inf)
     return _only(order == order.max())
 
 
 def _neighbour(whole: np.ndarray, step: int) -> int | None:
-    """The row after or before the one of the longest mentioned cell."""
     row = _only(_most(whole.max(axis=1)))
     return None if row is None or not 0 <= row + step < len(whole) else row + step
 

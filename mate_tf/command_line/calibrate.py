@@ -40,8 +40,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fits the calibration, stores it and prints what it does."""
-    from mate_tf.answers.answer import Answer, answer_signs
-    from mate_tf.answers.calibration import fit_calibration
+    from mate_tf.answers.answer import Answer
+    from mate_tf.answers.calibration import fit_calibration, signs_of
     from mate_tf.evaluation.scoring import auroc, expected_calibration_error, is_correct
     from mate_tf.serving.folder import check_calibrates, write_calibration
 
@@ -65,7 +65,7 @@ def run(options: argparse.Namespace) -> None:
         if prediction.answered:
             scores.append(prediction.score)
             correct.append(is_correct(asked.task, prediction, question))
-            signs.append(answer_signs(prediction, table, question.text))
+            signs.append(signs_of(prediction, table, question.text))
     try:
         calibration = fit_calibration(scores, correct, signs, _RIGHT_OF_SURE)
     except ValueError as error:

@@ -25,12 +25,10 @@ _Pairs = Iterable[tuple[Table, Question]]
 class Denotation:
     """One item of an answer: its normalised text and, where it is one, its number or date.
 
-    Attributes:
-        text: the text, as `normalize_denotation` leaves it.
-        value: a number, a date as (year, month, day) with None for what is unknown, or the text.
+    A date is (year, month, day), with None for what is unknown.
     """
 
-    text: str
+    text: str  # as `normalize_denotation` leaves it
     value: float | tuple[int | None, ...] | str
 
     @classmethod
@@ -52,12 +50,8 @@ class Denotation:
 def denotation_correct(
     predicted_items: Sequence[str], gold_items: Sequence[str | Denotation]
 ) -> bool:
-    """Whether two answers hold the same items, as sets.
-
-    Gold items may carry their official annotation (`read_golds`).
-    """
-    predicted = _distinct(predicted_items)
-    gold = _distinct(gold_items)
+    """Whether two answers hold the same items, as sets; gold ones also as of `read_golds`."""
+    predicted, gold = _distinct(predicted_items), _distinct(gold_items)
     return len(predicted) == len(gold) and all(
         any(item.matches(other) for other in predicted) for item in gold
     )
@@ -66,9 +60,7 @@ def denotation_correct(
 def read_golds(path: str | Path) -> dict[str, list[Denotation]]:
     """Reads gold answers from an official .tsv file, or with annotation from a .tagged one.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if the file is not as the release has it.
+    FileNotFoundError if there is no such file, ValueError if it is not as the release has it.
     """
     golds = {}
     for row in read_wtq_tsv(path, ("id", "targetValue")):
@@ -118,34 +110,12 @@ def _parse_date(text: str) -> float | tuple[int | None, ...] | None:
     return date if in_range else None
 
 
-def read_parts(directory: str | Path, pairs: _Pairs) -> dict[str, frozenset[str]]:
-    """The ids of statements in each part of TabFact's test split; errors as `read_official`."""
-    files = {part: Path(directory) / "data" / f"{part}_test_id.json" for part in PARTS}
-    lists = {part: set(read_table_ids(file)) for part, file in files.items() if file.exists()}
-    if not lists:
-        raise FileNotFoundError(f"expected {', '.join(map(str, files.values()))}; found none")
-    table_ids = {  # as the release names tables, or the original one
-        question.question_id: table.table_id.removeprefix("table_csv/") for table, question in pairs
-    }
-    parts = {
-        part: frozenset(id_ for id_, table_id in table_ids.items() if table_id in of_part)
-        for part, of_part in lists.items()
-    }
-    if not any(parts.values()):
-        raise ValueError(
-            f"expected statements about tables of the test split, got {len(table_ids)} about "
-            f"others ('{directory}')"
-        )
-    return {part: ids for part, ids in parts.items() if ids}
-
-
 @dataclass(frozen=True)
 class Official:
     """What the release's own files say of a split's questions.
 
-    Attributes:
-        golds: gold answers by question id, which replace the questions' own.
-        parts: the ids of questions in parts that are scored separately, by the parts' names.
+    Gold answers by question id, which replace the questions' own, and the ids of questions in parts
+    that are scored separately, by the parts' names.
     """
 
     golds: Mapping[str, tuple[str | Denotation, ...]] = field(default_factory=dict)
@@ -153,19 +123,12 @@ class Official:
 
 
 def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -> Official:
-    """Reads what the release has for scores beyond the questions.
+    """Reads what the release, as its reader takes it, has for scores beyond the questions.
 
-    Args:
-        task: WTQ, for the numbers and dates of gold answers in `tagged/data`; TABFACT, for the
-            simple, complex and small parts of its test split; or HYBRIDQA, for which answers stand
-            in the table and which in a passage.
-        directory: the release, as its reader takes it.
-        split: "dev", "train" or "test".
-        pairs: the questions with their tables.
-
-    Raises:
-        FileNotFoundError: if the files are missing.
-        ValueError: if they are not as in the release, lack a question, or the task has none.
+    Of WTQ these are the numbers and dates of gold answers in `tagged/data`; of TABFACT the simple,
+    complex and small parts of its test split; of HYBRIDQA which answers stand in the table and
+    which in a passage. The split is "dev", "train" or "test". FileNotFoundError if the files are
+    missing; ValueError if they are not as in the release, lack a question, or the task has none.
     """
     if task not in _READERS:
         raise ValueError(
@@ -176,16 +139,11 @@ def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -
 
 
 def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer]) -> None:
-    """Writes answers in the format of the release's evaluation.
+    """Writes answers, by question id, in the format of the release's evaluation.
 
-    Args:
-        task: WTQ (tab-separated id and items), SQA (tab-separated, with cells) or HYBRIDQA (a JSON
-            list).
-        path: the file.
-        predictions: the answers by question id; one that was not given is written as empty.
-
-    Raises:
-        ValueError: if the task has no format, or an id does not suit it.
+    That of WTQ is tab-separated id and items, of SQA tab-separated with cells, of HYBRIDQA a JSON
+    list. An answer that was not given is written as empty. ValueError if the task has no format, or
+    an id does not suit it.
     """
     if task not in _WRITERS:
         raise ValueError(
@@ -210,7 +168,23 @@ def _read_wtq(directory: Path, split: str, pairs: list[tuple[Table, Question]]) 
 
 
 def _read_tabfact(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
-    return Official(parts=read_parts(directory, pairs))
+    files = {part: directory / "data" / f"{part}_test_id.json" for part in PARTS}
+    lists = {part: set(read_table_ids(file)) for part, file in files.items() if file.exists()}
+    if not lists:
+        raise FileNotFoundError(f"expected {', '.join(map(str, files.values()))}; found none")
+    table_ids = {  # as the release names tables, or the original one
+        question.question_id: table.table_id.removeprefix("table_csv/") for table, question in pairs
+    }
+    parts = {
+        part: frozenset(id_ for id_, table_id in table_ids.items() if table_id in of_part)
+        for part, of_part in lists.items()
+    }
+    if not any(parts.values()):
+        raise ValueError(
+            f"expected statements about tables of the test split, got {len(table_ids)} about "
+            f"others ('{directory}')"
+        )
+    return Official(parts={part: ids for part, ids in parts.items() if ids})
 
 
 def _read_hybridqa(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
@@ -239,8 +213,7 @@ def _names(
 
 
 def _release_id(question_id: str) -> str:
-    """The id without the ending that the TAPAS release adds."""
-    return question_id.removesuffix("-0_0")
+    return question_id.removesuffix("-0_0")  # which the TAPAS release adds
 
 
 def _write_wtq(path: str | Path, predictions: Mapping[str, Answer]) -> None:

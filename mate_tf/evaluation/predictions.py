@@ -41,11 +41,8 @@ def read_asked(
     """Reads the questions of a JSON Lines file, or of all shards of one, at most `limit`.
 
     The task is a name in TASKS; by default what conversion.json beside the file says, or else
-    JSONL.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if it has another ending or no questions, or the task has no tables.
+    JSONL. FileNotFoundError if there is no such file; ValueError if it has another ending or no
+    questions, or the task has no tables.
     """
     file = pathlib.Path(path)
     if file.suffix != QUESTIONS:
@@ -86,17 +83,14 @@ def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> A
     The first questions of all sequences are answered together, then the second, and so on. To
     answer with the gold history of the data, call `answer_all` itself.
 
-    Args:
-        answer_all: answers independent questions in their order, such as `Predictor.answer_all`.
-        pairs: the questions with their tables, in any order, held in memory. Their ids say sequence
-            and position, such as "nt-639-0_1"; positions may be missing.
+    `answer_all` answers independent questions in their order, as that of `Predictor`. The pairs are
+    held in memory, in any order. Their ids say sequence and position, such as "nt-639-0_1";
+    positions may be missing. ValueError if an id says no position or comes twice, or a sequence is
+    about several tables.
 
     Yields:
         The table, the question with its history of predicted cells and texts, and the answer, round
         by round. After a question that was refused or not answered there is no history.
-
-    Raises:
-        ValueError: if an id says no position or comes twice, or a sequence is about several tables.
     """
     previous: dict[str, Answer | ValueError] = {}
     for turns in _rounds(pairs):
@@ -142,9 +136,8 @@ def match_predictions(
 ) -> list[tuple[Answer, Table, Question]]:
     """Pairs answers by question id with their questions, in the questions' order.
 
-    Raises:
-        ValueError: if there is no question, a question without answer or an answer to another
-            question. It names `file`, where the answers are from.
+    ValueError, which names the answers' file, if there is no question, a question without answer or
+    an answer to another question.
     """
     pairs = list(pairs)
     if not pairs:
@@ -178,9 +171,8 @@ def write_predictions(path: str | pathlib.Path, answers: Iterable[tuple[str, Ans
 def read_predictions(path: str | pathlib.Path) -> dict[str, Answer]:
     """Reads answers by question id, in the file's order; also files of the first version.
 
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ValueError: if a line is malformed, or a question has two; it names file and line.
+    FileNotFoundError if there is no such file; ValueError, which names file and line, if a line is
+    malformed, or a question has two.
     """
     predictions: dict[str, Answer] = {}
     for number, record in read_json_values(path):
@@ -193,8 +185,6 @@ def read_predictions(path: str | pathlib.Path) -> dict[str, Answer]:
         except ValueError as error:
             raise ValueError(f"{error} {where}") from None
         if id_ in predictions:
-            raise ValueError(
-                f"expected one prediction a question, got a second for '{id_}' {where}"
-            )
+            raise ValueError(f"expected one prediction a question, got two for '{id_}' {where}")
         predictions[id_] = answer
     return predictions

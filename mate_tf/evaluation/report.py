@@ -2,7 +2,6 @@
 
 import collections
 import itertools
-import json
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,6 +10,7 @@ from typing import NamedTuple
 from mate_tf.datasets.supervision import parse_number
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.tables.table import ABSENT, Question, Table
+from mate_tf.tables.text_files import read_json
 
 NUM_SHOWN = 10  # answers of an evaluation
 HOW_MANY, IN_A_CELL, NOT_IN_A_CELL = "how many", "how many, in a cell", "how many, not in a cell"
@@ -71,11 +71,7 @@ def kind_of(table: Table, question: Question) -> str:
 
 def read_kinds(path: str | os.PathLike[str]) -> dict[str, str]:
     """The kinds of questions in a JSON file, an object of question id and kind, or a ValueError."""
-    with open(path, encoding="utf-8") as file:
-        try:
-            kinds = json.load(file)
-        except ValueError as error:
-            raise ValueError(f"expected a JSON object of kinds in {path}: {error}") from None
+    kinds = read_json(os.fspath(path))
     if not isinstance(kinds, dict) or not all(isinstance(kind, str) for kind in kinds.values()):
         raise ValueError(f"expected an object of question ids and kinds in {path}")
     return kinds

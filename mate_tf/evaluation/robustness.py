@@ -33,20 +33,16 @@ def measure_robustness(
     """Answers questions on their tables as they are, and on tables in random orders.
 
     If rows at the end of a long table are dropped, another order drops other rows, which counts as
-    variation too.
+    variation too. Results and errors are those of `robustness_metrics`.
 
     Args:
         answer_all: Predictor.answer_all, or predictions.answer_sequences with it. Its order may
             depend only on the questions' names. Ties are seen only if answers have alternatives.
         pairs: Q questions with their gold answers and tables.
-        is_correct: says whether an answer is right. An error stands for a question that was not
-            accepted.
+        is_correct: of an answer, or of the error of a question that was not accepted.
         num_perturbations: N. Number n has the orders of seed + n, the same for all questions about
             a table.
         seed: of the orders.
-
-    Returns:
-        What `robustness_metrics` returns; errors are its own.
     """
 
     def outcomes(asked: Sequence[Pair]) -> list[tuple[bool, bool]]:
@@ -79,19 +75,15 @@ def robustness_metrics(
 ) -> dict[str, float]:
     """The TableFormer paper's measures of robustness (section 4.1, equation 5).
 
-    Args:
-        before: whether each answer on the tables as they are is right: bool [Q].
-        after: whether it is on the perturbed tables: bool [N, Q].
-        tied: whether another answer was as good, before or after: bool [N, Q]; None for nowhere.
+    Given is whether each answer is right on the tables as they are, bool [Q], and on the perturbed
+    ones, bool [N, Q], and whether another answer was as good, before or after, bool [N, Q]; without
+    it, nowhere. ValueError if there is nothing to compare, or not as many answers after as before.
 
     Returns:
         Each from 0 to 1, over all perturbations except for the first: "accuracy";
         "perturbed_accuracy"; "variation_percentage", the share of answers that turned from right to
         wrong or from wrong to right, a lower bound of those that changed; and
         "tied_variation_percentage", the part of these that rounding decides.
-
-    Raises:
-        ValueError: if there is nothing to compare, or not as many answers after as before.
     """
     first, others = np.asarray(before, bool), np.asarray(after, bool)  # [Q], [N, Q]
     if not (first.size and others.size) or others.shape[1:] != first.shape:
@@ -121,10 +113,9 @@ class Order(NamedTuple):
 
 
 def random_order(table: Table, seed: int) -> Order:
-    """A random order of a table's rows and columns.
+    """A random order of a table's rows and columns, by the seed and the table's name and size.
 
-    It depends only on the seed and the table's name and size, so that all questions of a
-    conversation see the same table.
+    So all questions of a conversation see the same table.
     """
     rng = random.Random(b"%d " % seed + id_bytes(table.table_id))
     sizes = table.num_rows, table.num_columns

@@ -36,10 +36,8 @@ def is_correct(
     This is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED; the cells for SQA; the exact
     match for HYBRIDQA and LINKED_JSONL; the class for TABFACT and SST2; and for JSONL the class
     where the question has one and no answers, otherwise the denotation. A refused question is
-    wrong. `gold` is the release's answer where it differs (`read_official`).
-
-    Raises:
-        ValueError: if the task is unknown or the question has no gold answer.
+    wrong. `gold` is the release's answer where it differs (`read_official`). ValueError if the task
+    is unknown or the question has no gold answer.
     """
     return bool(next(iter(_scores(task, prediction, question, gold).values())))
 
@@ -52,11 +50,8 @@ def score(
 ) -> dict[str, float]:
     """All scores of a task, each from 0 to 1, over all of its questions.
 
-    Args:
-        task: the name of the data set's reader.
-        predictions: by question id, one for each question.
-        pairs: the questions with their tables and gold answers.
-        official: what the release says beyond them.
+    There is one prediction for each question, by its id. `official` is what the release says beyond
+    the questions.
 
     Returns:
         In this order, if the task has them:
@@ -248,38 +243,25 @@ def sequence_accuracy(correct: Mapping[str, bool]) -> float:
     of_sequence: defaultdict[str, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
         of_sequence[split_question_id(question_id)[0]].append(is_right)
-    return _share([all(answers) for answers in of_sequence.values()])
+    if not correct:
+        raise ValueError("expected at least 1 question, got 0")
+    return float(np.mean([all(answers) for answers in of_sequence.values()]))
 
 
 def position_accuracies(correct: Mapping[str, bool]) -> dict[int, float]:
-    """ALL among the questions of each position, counted from 0; errors as `sequence_accuracy`."""
+    """ALL among the questions of each position, counted from 0."""
     of_position: defaultdict[int, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
         of_position[split_question_id(question_id)[1]].append(is_right)
-    return {position: _share(of_position[position]) for position in sorted(of_position)}
-
-
-def _share(correct: list[bool]) -> float:
-    if not correct:
-        raise ValueError("expected at least 1 question, got 0")
-    return sum(correct) / len(correct)
+    return {position: float(np.mean(of_position[position])) for position in sorted(of_position)}
 
 
 def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 10) -> float:
     """The mean distance between scores and accuracy, over bins of scores (Guo et al., 2017).
 
-    Bins are equally wide and weighted by their answers.
-
-    Args:
-        scores: N probabilities.
-        correct: for each whether its answer is right.
-        bins: the number of bins.
-
-    Returns:
-        From 0, for scores that are right on average in each bin, to 1.
-
-    Raises:
-        ValueError: if there are no answers, not as many scores, or a score is no probability.
+    Bins are equally wide and weighted by their answers. It is 0 for scores that are right on
+    average in each bin, and 1 at most. ValueError if there are no answers, not as many scores, or a
+    score is no probability.
     """
     scores, correct = _checked(scores, correct)
     if bins < 1:
@@ -292,11 +274,8 @@ def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 1
 def auroc(scores: _Scores, correct: _Correct) -> float | None:
     """The chance that a right answer has a higher score than a wrong one; ties count half.
 
-    Arguments and errors are those of `expected_calibration_error`.
-
-    Returns:
-        0.5 for scores that say nothing, 1 for scores that separate right from wrong; None where all
-        answers are right or all are wrong.
+    It is 0.5 for scores that say nothing, 1 for scores that separate right from wrong; None where
+    all answers are right or all are wrong. Errors are those of `expected_calibration_error`.
     """
     scores, correct = _checked(scores, correct)
     if correct.all() or not correct.any():
@@ -316,8 +295,7 @@ def _checked(scores: _Scores, correct: _Correct) -> tuple[np.ndarray, np.ndarray
         )
     if not scores.size:
         raise ValueError("expected at least 1 answer, got 0")
-    is_probability = (scores >= 0) & (scores <= 1)  # NaN is none
-    if not is_probability.all():
-        worst = scores[~is_probability][0]
-        raise ValueError(f"expected scores from 0 to 1, got {worst}")
+    wrong = scores[~((scores >= 0) & (scores <= 1))]  # also NaN
+    if wrong.size:
+        raise ValueError(f"expected scores from 0 to 1, got {wrong[0]}")
     return scores, correct

@@ -25,17 +25,11 @@ Pairs = Iterable[tuple[LinkedTable, Question]]
 
 
 class Pointed(NamedTuple):
-    """What the pointer says about a question.
+    """What the pointer says about a question."""
 
-    Attributes:
-        known: what the pointer knows of the table and its passages (`restrict`).
-        question: the question, as it is asked about that.
-        answer: the best cell, with the next best ones as alternatives; or why there is none.
-    """
-
-    known: LinkedTable
-    question: Question
-    answer: Answer | ValueError
+    known: LinkedTable  # what it knows of the table and its passages (`restrict`)
+    question: Question  # as it is asked about that
+    answer: Answer | ValueError  # the best cell with the next best ones; or why none
 
     @property
     def cells(self) -> list[tuple[int, int]]:
@@ -48,14 +42,9 @@ class Pointed(NamedTuple):
 
 @dataclasses.dataclass(frozen=True)
 class Pointer:
-    """The first stage alone: selects cells.
+    """The first stage alone: selects cells of an expanded table, as it saw them in its training."""
 
-    Args:
-        predictor: selects a cell of the expanded table, with other cells as alternatives.
-        inputs: what it sees, as in its training.
-    """
-
-    predictor: Predictor
+    predictor: Predictor  # of a cell, with other cells as alternatives
     inputs: PointingInputs = dataclasses.field(default_factory=PointingInputs)
 
     def point_all(self, pairs: Pairs) -> Iterator[Pointed]:
@@ -71,15 +60,10 @@ class Pointer:
 
 @dataclasses.dataclass(frozen=True)
 class PointR:
-    """Answers questions with two models: one selects a cell, one reads in it and its passages.
-
-    Args:
-        pointer: the first stage.
-        reader: reads a span in a table of one cell.
-    """
+    """Answers questions with two models: one selects a cell, one reads in it and its passages."""
 
     pointer: Pointer
-    reader: Predictor
+    reader: Predictor  # of a span in a table of one cell
 
     def answer(self, linked: LinkedTable, question: str | Question) -> Answer:
         """Answers one question, or its text, as `answer_all`; ValueError if it is beyond a limit.
@@ -159,14 +143,10 @@ def load_pointr(
 ) -> PointR:
     """Loads an exported PointR, the folder "model" that `Pipeline` makes.
 
-    Args:
-        directory: a folder with the exported pointer in "point" and the reader in "read".
-        num_alternatives: how many cells beside the best one an answer names.
-        drop_rows_to_fit: whether the last rows are left out if a table is too long even with its
-            cells cut, as `Answer.rows_dropped` says; otherwise it is refused.
-
-    Raises:
-        FileNotFoundError, ValueError: if a part of it is missing or malformed.
+    It has the exported pointer in "point" and the reader in "read"; FileNotFoundError or ValueError
+    if a part of it is missing or malformed. An answer names so many cells beside the best one. If a
+    table is too long even with its cells cut, the last rows are left out, as `Answer.rows_dropped`
+    says, or it is refused.
     """
     pointer = load_pointer(directory, num_alternatives, drop_rows_to_fit)
     return PointR(pointer, from_pretrained(pathlib.Path(directory) / READER))

@@ -13,10 +13,10 @@ from mate_tf.datasets.tasks import Task, read_split
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.conversion import Outcome, Summary, convert_all
+from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.splits import split_writer
 from mate_tf.tables.linked_table import LinkedTable
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Coordinates, Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 
 if TYPE_CHECKING:
@@ -43,8 +43,7 @@ class PointingInputs:
         discard_ambiguous: whether training leaves out questions whose answer is in several cells
             (table 6, "- ambiguous").
 
-    Raises:
-        ValueError: if the evidence is unknown or num_sentences is negative.
+    A ValueError says if the evidence is unknown or num_sentences is negative.
     """
 
     evidence: Evidence = "both"
@@ -53,28 +52,18 @@ class PointingInputs:
     discard_ambiguous: bool = False
 
     def __post_init__(self) -> None:
-        require(
-            self.evidence in get_args(Evidence),
-            f"expected evidence 'both', 'table' or 'passages', got {self.evidence!r}",
-        )
-        require(
-            self.num_sentences >= 0,
-            f"expected num_sentences of at least 0, got {self.num_sentences}",
-        )
+        evidence, number = self.evidence, self.num_sentences
+        known = evidence in get_args(Evidence)
+        require(known, f"expected evidence 'both', 'table' or 'passages', got {evidence!r}")
+        require(number >= 0, f"expected num_sentences of at least 0, got {number}")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PointRConfig:
-    """Both stages.
+    """The trainings of both stages, and what the first sees."""
 
-    Attributes:
-        point: the training of the pointer, which selects the cell that holds the answer.
-        read: the training of the reader, which reads the answer in that cell and its passages.
-        inputs: what the pointer sees.
-    """
-
-    point: TableQATrainingConfig
-    read: SpanReadingTrainingConfig
+    point: TableQATrainingConfig  # selects the cell that holds the answer
+    read: SpanReadingTrainingConfig  # reads the answer in that cell and its passages
     inputs: PointingInputs = dataclasses.field(default_factory=PointingInputs)
 
 
@@ -156,19 +145,21 @@ def cell_text(linked: LinkedTable, row: int, column: int) -> str:
     return _BETWEEN_TEXTS.join((linked.table.rows[row][column], *passages))
 
 
+def gold_cells(linked: LinkedTable, question: Question) -> Coordinates:
+    """The cells that hold an answer, by their own text or a passage; none if it is not found."""
+    try:
+        return supervise_linked(linked, question).answer_coordinates
+    except SupervisionError:
+        return ()
+
+
 @dataclasses.dataclass(frozen=True)
 class Source:
-    """The questions of a data set.
+    """The questions of a data set of tables with passages, in its folder."""
 
-    Attributes:
-        task: the name of its reader, of tables with passages.
-        directory: its folder.
-        splits: its names for the splits "train" and "dev", and for others to answer.
-    """
-
-    task: str
+    task: str  # the name of its reader
     directory: str
-    splits: Mapping[str, str]
+    splits: Mapping[str, str]  # its names for "train" and "dev", and for others to answer
 
     def read(self, name: str) -> Iterator[tuple[LinkedTable, Question]]:
         """The questions of a split, by our name for it; errors as the task's reader."""
@@ -185,10 +176,7 @@ def reading_cells(all_pointed: "Iterable[Pointed]") -> Iterator[tuple[Table, Que
     """
     for pointed in all_pointed:
         known, question, _ = pointed
-        try:
-            gold = supervise_linked(known, question).answer_coordinates
-        except SupervisionError:
-            gold = ()
+        gold = gold_cells(known, question)
         ranked = [cell for cell in pointed.cells if cell in gold]
         best = [*ranked, *gold, *pointed.cells, (0, 0)][0]
         yield cell_table(known, *best), _answers_in(known, best, question)
@@ -199,16 +187,12 @@ def _answers_in(known: LinkedTable, cell: tuple[int, int], question: Question) -
     row, column = cell
     table = Table(("",), ((known.table.rows[row][column],),), known.table.table_id)
     alone = LinkedTable(table, ((known.passages[row][column],),))
-    held = []
-    for answer in question.answers:
-        try:
-            supervise_linked(alone, Question(question.text, answers=(answer,)))
-        except SupervisionError:
-            continue
-        held.append(answer)
-    return dataclasses.replace(
-        question, answers=tuple(held) or question.answers, answer_coordinates=()
+    held = tuple(
+        answer
+        for answer in question.answers
+        if gold_cells(alone, Question(question.text, answers=(answer,)))
     )
+    return dataclasses.replace(question, answers=held or question.answers, answer_coordinates=())
 
 
 def write_split(
@@ -222,17 +206,9 @@ def write_split(
 ) -> str:
     """Writes a split's records and questions to a prepared folder, and says what became of them.
 
-    Args:
-        directory: the folder.
-        name: the split's; questions that teach nothing are left out of "train".
-        task: of the data set.
-        features: how the features are made.
-        pairs: the questions, each with what the task's reader yields.
-        progress: wraps them.
-        max_answer_length: the most tokens of an answer that can be read; None for no limit.
-
-    Raises:
-        ValueError: if "train" or "dev" is empty.
+    The pairs are what the task's reader yields. Questions that teach nothing are left out of
+    "train". An answer that can be read has at most so many tokens; None for no limit. ValueError if
+    "train" or "dev" is empty.
     """
     builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), features)
     outcomes = convert_all(task, builder, pairs, is_training=name == "train")
@@ -240,14 +216,11 @@ def write_split(
     with split_writer(str(directory), name) as write:
         for outcome in progress(outcomes, f"{directory.name} {name}"):
             summary.add(outcome)
-            num_long += max_answer_length is not None and _num_labels(outcome) > max_answer_length
+            if max_answer_length is not None and outcome.features is not None:
+                num_long += int(outcome.features["label_ids"].sum()) > max_answer_length
             write(outcome)
     if name in _NEEDED and not summary.num_kept:
         raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
     report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
     report += f"{summary.num_whole} of {summary.num_sized}"
     return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
-
-
-def _num_labels(outcome: Outcome) -> int:
-    return 0 if outcome.features is None else int(outcome.features["label_ids"].sum())

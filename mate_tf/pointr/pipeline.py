@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, get_args
 
 from mate_tf.answers.answer import Answer
-from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.evaluation.official import Official, read_official, write_official
 from mate_tf.evaluation.predictions import write_predictions
@@ -25,6 +24,7 @@ from mate_tf.pointr.inputs import (
     PointRConfig,
     Progress,
     Source,
+    gold_cells,
     pointing_features,
     pointing_task,
     reading_cells,
@@ -51,23 +51,14 @@ Place = Literal["in table", "in passage", "missing", "not given"]
 
 @dataclasses.dataclass
 class Pipeline:
-    """The stages, in a folder outside of the input's (Eisenschlos et al., 2021, section 4).
-
-    Attributes:
-        config: both trainings, and what the pointer sees.
-        source: the questions.
-        vocab_file: BERT's or TAPAS's vocabulary, for both stages.
-        directory: the folder.
-        progress: wraps what takes long, with a name, as tqdm does.
-        scope: the scope of the strategy to train with; one device by default.
-    """
+    """The stages, in a folder outside of the input's (Eisenschlos et al., 2021, section 4)."""
 
     config: PointRConfig
     source: Source
-    vocab_file: str | os.PathLike[str]
+    vocab_file: str | os.PathLike[str]  # BERT's or TAPAS's, for both stages
     directory: pathlib.Path
-    progress: Progress = lambda items, _: items
-    scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext
+    progress: Progress = lambda items, _: items  # wraps what takes long, with a name, as tqdm does
+    scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext  # of a strategy
 
     def __post_init__(self) -> None:
         self.directory, source = pathlib.Path(self.directory), self.source.directory
@@ -80,8 +71,7 @@ class Pipeline:
     def create(self) -> str:
         """Makes the pointer's records (section 4.1); says what became of each split's questions.
 
-        Raises:
-            FileNotFoundError, ValueError: as the source's reader, and if "train" or "dev" is empty.
+        Errors are those of the source's reader, and a ValueError if "train" or "dev" is empty.
         """
         task = pointing_task(TASKS[self.source.task], self.config.inputs)
         features = pointing_features(self.config.point.max_seq_length)
@@ -115,9 +105,7 @@ class Pipeline:
     def point(self, init_checkpoint: str | None = None) -> str:
         """Trains the pointer, from an encoder's weights, and exports it (section 4.1).
 
-        Raises:
-            FileNotFoundError: if there are no records yet.
-            ValueError: as `train_run`, and if the folder has a run of other records or weights.
+        FileNotFoundError if there are no records yet; ValueError as of `train_run`.
         """
         self._places_of("train")
         return self._train("point", self.config.point, POINTER, init_checkpoint)
@@ -125,9 +113,7 @@ class Pipeline:
     def read(self, init_checkpoint: str | None = None) -> str:
         """Trains the reader on cells that the exported pointer ranks, and exports it (4.2).
 
-        Raises:
-            FileNotFoundError: if there is no pointer yet.
-            ValueError: as `point`.
+        FileNotFoundError if there is no pointer yet; ValueError as of `point`.
         """
         self._check_exported(POINTER)
         config = self.config.read
@@ -218,17 +204,10 @@ def place_of_answer(linked: LinkedTable, question: Question) -> Place:
     """Where an answer stands: in a cell's own text, or otherwise in a passage of a cell."""
     if not question.answers:
         return "not given"
-    if _is_in(restrict(linked, "table"), question):
+    question = dataclasses.replace(question, answer_coordinates=())
+    if gold_cells(restrict(linked, "table"), question):
         return "in table"
-    return "in passage" if _is_in(linked, question) else "missing"
-
-
-def _is_in(linked: LinkedTable, question: Question) -> bool:
-    try:
-        supervise_linked(linked, dataclasses.replace(question, answer_coordinates=()))
-    except SupervisionError:
-        return False
-    return True
+    return "in passage" if gold_cells(linked, question) else "missing"
 
 
 def answers_report(
@@ -240,18 +219,13 @@ def answers_report(
     split: str,
     places: Mapping[str, str],
 ) -> str:
-    """A report on a split's answers, in Markdown.
+    """A report on a split's answers, one for each question by its id, in Markdown.
 
     Exact match and F1 are those of the official definition, in total and for answers in the table
     and in passages. Which is which is told by HybridQA's reference if there is one, otherwise by
-    `places`. Questions without a gold answer are counted and not scored.
-
-    Args:
-        name: the split's, for the title.
-        predictions: by question id, one for each question.
-        pairs: the questions with the pointer's tables, and the cells that hold the answers.
-        task, directory, split: of the data set, HYBRIDQA or LINKED_JSONL.
-        places: where each question's answer was found.
+    `places`, where each answer was found. Questions without a gold answer are counted and not
+    scored. The pairs have the pointer's tables and the cells that hold the answers; task, directory
+    and split are the data set's.
     """
     scored = [(table, question) for table, question in pairs if question.answers]
     counts = {
@@ -265,26 +239,17 @@ def answers_report(
     lines += [f"| {what} | {count} |\n" for what, count in counts.items()]
     if not scored:
         return "".join(lines)
-    official = _official(task, directory, split, scored) or Official(
+    official = Official(
         parts={
             part.replace(" ", "_"): frozenset(id_ for id_ in places if places[id_] == part)
             for part in get_args(Place)
             if part in places.values()
         }
     )
+    if task == "HYBRIDQA":
+        with contextlib.suppress(FileNotFoundError):  # the release's reference
+            official = read_official(task, directory, split, scored)
     asked = {question.question_id: predictions[question.question_id] for _, question in scored}
     scores = score(task, asked, scored, official)
     lines += [f"| {what.replace('_', ' ')} | {value:.2%} |\n" for what, value in scores.items()]
     return "".join(lines)
-
-
-def _official(
-    task: str, directory: str | pathlib.Path, split: str, pairs: Sequence[tuple[Table, Question]]
-) -> Official | None:
-    """What the release says about the answers; None if it says nothing."""
-    if task != "HYBRIDQA":
-        return None
-    try:
-        return read_official(task, directory, split, pairs)
-    except FileNotFoundError:
-        return None

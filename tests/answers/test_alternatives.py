@@ -12,13 +12,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 from scipy import special
 
-from mate_tf.answers.alternatives import (
-    CellProbabilities,
-    answer_of_cells,
-    best_others,
-    likeliest_answer,
-)
-from mate_tf.answers.answer import SelectedCell
+from mate_tf.answers.answer import SelectedCell, answer_of_cells
+from mate_tf.answers.decoding import CellProbabilities, best_others, likeliest_answer
 from mate_tf.tables.table import AGGREGATIONS, Table
 
 TABLE = Table.from_rows(

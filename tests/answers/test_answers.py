@@ -1,25 +1,27 @@
-"""Answers: their JSON, calibrated scores, and none where the score is too low."""
+"""Answers: their JSON, their scores, none where these are too low, and what is computed."""
 
 import dataclasses
 import json
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import (
     Answer,
     SelectedCell,
+    TokenFacts,
+    answer_of_cells,
     apply_min_score,
-    calibrated,
     format_number,
     no_answer,
     number_of_text,
 )
-from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.tables.table import AGGREGATIONS, Table
+from tests.small import cases
 
 TABLE = Table(("river", "length"), (("Ulm", "1.5 km"), ("", ""), ("", "2 km")))
 CELLS = (SelectedCell(0, 1, "1.5 km", 0.9), SelectedCell(2, 1, "2 km", 0.7))
@@ -34,10 +36,11 @@ def answer_with_others() -> Answer:
     return dataclasses.replace(answer, alternatives=tuple(others))
 
 
-@pytest.mark.parametrize("min_score", [0.0, 0.3, 0.4])
-def test_an_answer_of_enough_score_is_given(min_score):
+def test_an_answer_of_enough_score_is_given_and_none_stays_none():
     answer = answer_with_others()
-    assert apply_min_score(answer, min_score) is answer
+    assert all(apply_min_score(answer, min_score) is answer for min_score in (0.0, 0.3, 0.4))
+    assert apply_min_score(no_answer(), 0.0) == no_answer()
+    assert calibrated(no_answer(), Calibration(2.0, 3.0), TABLE, "?") == no_answer()
 
 
 def test_below_the_score_asked_for_there_is_no_answer_but_what_it_would_have_been():
@@ -49,11 +52,6 @@ def test_below_the_score_asked_for_there_is_no_answer_but_what_it_would_have_bee
     would_be, *others = refused.alternatives
     assert would_be == dataclasses.replace(answer, alternatives=())
     assert tuple(others) == answer.alternatives
-
-
-def test_no_answer_stays_none_at_any_score():
-    assert apply_min_score(no_answer(), 0.0) == no_answer()
-    assert calibrated(no_answer(), Calibration(2.0, 3.0), TABLE, "?") == no_answer()
 
 
 def test_a_calibration_changes_scores_and_nothing_else():
@@ -82,23 +80,17 @@ def test_signs_shift_all_scores_alike_and_the_threshold_says_what_is_sure():
         assert odds[0] == pytest.approx(odds[1] * math.exp(-1.0))
 
 
-@pytest.mark.parametrize(
-    ("cells", "aggregation", "items", "number"),
-    [
-        (CELLS, "NONE", ("1.5 km", "2 km"), None),
-        (CELLS[:1], "NONE", ("1.5 km",), 1.5),
-        (CELLS, "SUM", ("3.5",), 3.5),
-        (CELLS, "COUNT", ("2",), 2.0),
-    ],
+@cases(
+    "cells, aggregation, items, number",
+    (CELLS, "NONE", ("1.5 km", "2 km"), None),
+    (CELLS[:1], "NONE", ("1.5 km",), 1.5),
+    (CELLS, "SUM", ("3.5",), 3.5),
+    (CELLS, "COUNT", ("2",), 2.0),
 )
 def test_one_item_has_a_number_without_its_unit(cells, aggregation, items, number):
     answer = answer_of_cells(TABLE, cells, aggregation, 0.5)
     assert (answer.items, answer.number) == (items, number)
     assert answer.value == (None if aggregation == "NONE" else number)
-
-
-def test_cells_without_numbers_have_no_sum():
-    assert answer_of_cells(TABLE, (SelectedCell(0, 0, "Ulm", 1.0),), "SUM", 0.5) is None
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -153,13 +145,9 @@ def test_the_json_of_an_answer():
         "assumed": [],
         "alternatives": said["alternatives"],
     }
+    of_whole = {"answered", "assumed", "rows_dropped", "alternatives"}
     for alternative, other in zip(said["alternatives"], sum_.alternatives, strict=True):
-        assert set(other.to_dict()) - set(alternative) == {
-            "answered",
-            "assumed",
-            "rows_dropped",
-            "alternatives",
-        }
+        assert set(other.to_dict()) - set(alternative) == of_whole
         assert alternative.items() <= other.to_dict().items()
     assert no_answer().to_dict()["answered"] is False
 
@@ -170,24 +158,22 @@ def test_a_number_that_json_cannot_hold_is_left_to_the_text(value):
     assert (said["answer"], said["value"], said["number"]) == (str(value), None, None)
 
 
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"answers": []}, "unknown key answer.answers"),
-        ({"items": "1"}, "expected .* for answer.items, got '1'"),
-        ({"items": [1]}, "expected str for answer.items, got 1"),
-        ({"cells": [[0, 1]]}, "expected answer.cells to be set by its keys row, column"),
-        ({"cells": [{"row": -1, "column": 0, "text": "", "score": 0.5}]}, "a place in answer.ce"),
-        ({"cells": [{"row": True, "column": 0, "text": "", "score": 0.5}]}, "answer.cells.row"),
-        ({"aggregation": "MOST"}, "expected one of .* as answer.aggregation, got 'MOST'"),
-        ({"value": "1"}, "expected float for answer.value, got '1'"),
-        ({"value": math.nan}, "expected finite numbers in answer, got nan"),
-        ({"class_index": -1}, "expected an index as answer.class_index, got -1"),
-        ({"score": 1.5}, "expected answer.score from 0 to 1, got 1.5"),
-        ({"answered": 1}, "expected bool for answer.answered, got 1"),
-        ({"alternatives": {}}, "expected a list as answer.alternatives"),
-        ({"alternatives": [3]}, "expected answer.alternatives to be an object, got int"),
-    ],
+@cases(
+    "changes, message",
+    ({"answers": []}, "unknown key answer.answers"),
+    ({"items": "1"}, "expected .* for answer.items, got '1'"),
+    ({"items": [1]}, "expected str for answer.items, got 1"),
+    ({"cells": [[0, 1]]}, "expected answer.cells to be set by its keys row, column"),
+    ({"cells": [{"row": -1, "column": 0, "text": "", "score": 0.5}]}, "a place in answer.ce"),
+    ({"cells": [{"row": True, "column": 0, "text": "", "score": 0.5}]}, "answer.cells.row"),
+    ({"aggregation": "MOST"}, "expected one of .* as answer.aggregation, got 'MOST'"),
+    ({"value": "1"}, "expected float for answer.value, got '1'"),
+    ({"value": math.nan}, "expected finite numbers in answer, got nan"),
+    ({"class_index": -1}, "expected an index as answer.class_index, got -1"),
+    ({"score": 1.5}, "expected answer.score from 0 to 1, got 1.5"),
+    ({"answered": 1}, "expected bool for answer.answered, got 1"),
+    ({"alternatives": {}}, "expected a list as answer.alternatives"),
+    ({"alternatives": [3]}, "expected answer.alternatives to be an object, got int"),
 )
 def test_json_that_is_no_answer_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
@@ -210,19 +196,18 @@ def test_cells_are_ranked_by_their_scores_then_by_the_alternatives():
     assert best.ranked_cells == ((1, 0), (0, 0), (3, 0), (4, 0))
 
 
-@pytest.mark.parametrize(
-    ("aggregation", "texts", "item", "value"),
-    [
-        ("SUM", ["1.5 m", "none", "2 m"], "3.5", 3.5),
-        ("AVERAGE", ["1.5 m", "none", "2 m"], "1.75", 1.75),
-        ("COUNT", ["1.5 m", "none", " ", "2 m"], "3", 3.0),
-        ("SUM", ["−0.1", "0.3"], "0.2", 0.3 - 0.1),
-        ("SUM", ["1e-05", "2e-05"], "0.00003", 1e-05 + 2e-05),
-        ("SUM", ["1.234,56", "330,10"], "1564.66", 1564.66),
-        ("AVERAGE", ["0:12:00", "1:02:00"], "00:37:00", 2220.0),
-        ("COUNT", ["", ""], "0", 0.0),
-        ("SUM", ["$5", "€3"], "$5", None),
-    ],
+@cases(
+    "aggregation, texts, item, value",
+    ("SUM", ["1.5 m", "none", "2 m"], "3.5", 3.5),
+    ("AVERAGE", ["1.5 m", "none", "2 m"], "1.75", 1.75),
+    ("COUNT", ["1.5 m", "none", " ", "2 m"], "3", 3.0),
+    ("SUM", ["−0.1", "0.3"], "0.2", 0.3 - 0.1),
+    ("SUM", ["1e-05", "2e-05"], "0.00003", 1e-05 + 2e-05),
+    ("SUM", ["1.234,56", "330,10"], "1564.66", 1564.66),
+    ("AVERAGE", ["0:12:00", "1:02:00"], "00:37:00", 2220.0),
+    ("COUNT", ["", ""], "0", 0.0),
+    ("SUM", ["$5", "€3"], "$5", None),
+    ("DIFFERENCE", ["$5", "€3"], "$5", None),
 )
 def test_what_is_computed_is_what_the_column_says(aggregation, texts, item, value):
     table = Table(("a",), tuple((text,) for text in texts))
@@ -230,9 +215,8 @@ def test_what_is_computed_is_what_the_column_says(aggregation, texts, item, valu
     answer = answer_of_cells(table, cells, aggregation, 0.5)
     assert answer.items[0] == item
     assert answer.value == (None if value is None else pytest.approx(value, rel=1e-15))
-    assert answer.note == (
-        "" if value is not None else "no sum was computed, because the numbers are in $ and €"
-    )
+    note = f"no {aggregation.lower()} was computed, because the numbers are in $ and €"
+    assert answer.note == ("" if value is not None else note)
 
 
 @pytest.mark.parametrize(
@@ -248,23 +232,82 @@ def test_a_total_is_not_added_to_what_it_is_the_total_of(aggregation, rows, item
     assert len(answer.cells) == (len(cells) if aggregation == "NONE" else min(2, len(cells)))
 
 
-def test_the_number_of_a_text_alone():
-    assert [number_of_text(text) for text in ("3.5 km", "A3", "")] == [3.5, None, None]
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (3.0, "3"),
-        (-0.0, "0"),
-        (0.25, "0.25"),
-        (0.1 + 0.2, "0.3"),
-        (1234567890123.0, "1234567890123"),
-        (1e21, "1000000000000000000000"),
-        (1e-7, "0.0000001"),
-        (-12.5, "-12.5"),
-        (float("inf"), "inf"),
-    ],
+@cases(
+    "value, text",
+    *((3.0, "3"), (-0.0, "0"), (0.25, "0.25"), (0.1 + 0.2, "0.3"), (-12.5, "-12.5")),
+    *((1234567890123.0, "1234567890123"), (1e21, "1000000000000000000000")),
+    *((1e-7, "0.0000001"), (math.inf, "inf")),
 )
 def test_numbers_are_written_plainly(value, text):
     assert format_number(value) == text
+    assert [number_of_text(text) for text in ("3.5 km", "A3", "")] == [3.5, None, None]
+
+
+RUNNERS = Table.from_rows(
+    [
+        ["Name", "Born", "Points", "Best time", "Team", "Year"],
+        ["Ann", "2001-03-05", "12", "1:30:00", "red", "2001"],
+        ["Bob", "2001-02-28", "7", "0:45:30", "Blue", "1999"],
+        ["Cid", "2001-03-05", "12", "", " red", "2000"],
+        ["Dee", "", "", "2:00:00", "", "2000"],
+    ]
+)
+
+
+def facts(mentions: dict[str, float]) -> TokenFacts:
+    """As the features have them: ranks by value, and the names' places in a question."""
+    ranks = np.zeros((RUNNERS.num_rows, RUNNERS.num_columns))
+    ranks[:, 1], ranks[:, 2] = [2, 1, 2, 0], [2, 1, 2, 0]
+    ranks[:, 3], ranks[:, 5] = [2, 1, 0, 3], [3, 1, 2, 2]
+    texts = [cell for row in RUNNERS.rows for cell in row]
+    mentioned = np.array([float(text in mentions) for text in texts])
+    places = np.array([mentions.get(text, 0.0) for text in texts])
+    return TokenFacts(ranks.ravel(), mentioned, places, np.zeros(RUNNERS.num_columns))
+
+
+def of_runners(aggregation, column, rows, mentions=()):
+    cells = tuple(SelectedCell(row, column, RUNNERS.rows[row][column], 0.9) for row in rows)
+    return answer_of_cells(RUNNERS, cells, aggregation, 0.5, facts(dict(mentions)))
+
+
+ASKED = {"Ann": 1.0, "Bob": 4.0}
+TURNED = {"Bob": 1.0, "Ann": 4.0}
+
+
+@cases(
+    "aggregation, column, rows, mentions, items",
+    ("DISTINCT", 4, range(4), {}, "2"),
+    ("MAX", 1, range(4), {}, "2001-03-05"),
+    ("MIN", 3, range(4), {}, "0:45:30"),
+    ("DIFFERENCE", 2, (0, 1), {}, "5"),
+    ("DIFFERENCE", 3, (0, 1), {}, "00:44:30"),
+    ("DIFFERENCE", 1, (0, 1), {}, "5"),  # days
+    ("DIFFERENCE", 5, (0, 1), {}, "2"),
+    ("GREATER", 2, (0, 1), ASKED, "Ann"),
+    ("LESS", 2, (0, 1), ASKED, "Bob"),
+    ("GREATER", 1, (0, 1), {"red": 2.0, "Blue": 3.0}, "red"),
+    ("IS_GREATER", 2, (0, 1), ASKED, "yes"),
+    ("IS_GREATER", 2, (0, 1), TURNED, "no"),
+    ("IS_LESS", 2, (0, 1), TURNED, "yes"),
+    ("IS_EQUAL", 2, (0, 2), {}, "yes"),
+    ("IS_EQUAL", 2, (0, 1), {}, "no"),
+    ("IS_EQUAL", 4, (0, 2), {}, "yes"),  # texts, which have no order
+)
+def test_what_is_computed_of_cells_that_are_compared(aggregation, column, rows, mentions, items):
+    found = of_runners(aggregation, column, rows, mentions)
+    assert (found.aggregation, found.items, found.score) == (aggregation, (items,), 0.5)
+    assert [cell.row for cell in found.cells] == list(rows)
+
+
+@cases(
+    "aggregation, column, rows",
+    ("DIFFERENCE", 2, (0, 3)),  # an empty cell
+    ("DIFFERENCE", 2, (0,)),
+    ("DIFFERENCE", 0, (0, 1)),
+    ("GREATER", 4, (0, 1)),
+    ("IS_LESS", 2, (0, 1, 2)),
+    ("MAX", 0, (0, 1)),
+    ("SUM", 0, (0,)),
+)
+def test_cells_without_what_is_needed_have_no_answer(aggregation, column, rows):
+    assert of_runners(aggregation, column, rows) is None

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import types
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 from scipy import special
 from sklearn.metrics import roc_auc_score
 
+from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.calibration import (
     SIGNS,
     Calibration,
@@ -20,6 +22,7 @@ from mate_tf.answers.calibration import (
 )
 from mate_tf.evaluation.scoring import expected_calibration_error
 from mate_tf.tables.table import AGGREGATIONS
+from tests.small import cases
 
 NUMBER = 4000
 
@@ -32,9 +35,7 @@ def synthetic(temperature: float = 1.0, offset: float = 0.0, seed: int = 0):
     return special.expit(logits), correct
 
 
-@pytest.mark.parametrize(
-    ("temperature", "offset"), [(1.0, 0.0), (3.0, 0.0), (0.5, 0.0), (1.0, -1.5), (4.0, 1.0)]
-)
+@cases("temperature, offset", (1.0, 0.0), (3.0, 0.0), (0.5, 0.0), (1.0, -1.5), (4.0, 1.0))
 def test_the_calibration_of_synthetic_scores_is_found(temperature, offset):
     scores, correct = synthetic(temperature, offset)
     found = fit_calibration(scores, correct)
@@ -48,7 +49,7 @@ def test_the_calibration_of_synthetic_scores_is_found(temperature, offset):
     assert found.offset == pytest.approx(offset, abs=errors[1])
 
 
-@pytest.mark.parametrize(("temperature", "offset"), [(3.0, 0.0), (2.0, -1.0)])
+@cases("temperature, offset", (3.0, 0.0), (2.0, -1.0))
 def test_scores_that_are_too_sure_are_off_by_less_on_other_answers(temperature, offset):
     calibration = fit_calibration(*synthetic(temperature, offset))
     scores, correct = synthetic(temperature, offset, seed=1)
@@ -119,34 +120,27 @@ def test_scores_of_0_and_1_are_not_believed_beyond_doubt():
     np.testing.assert_allclose(calibrated, [1 / 3, 1 / 3], atol=0.1)
 
 
-def test_a_score_that_is_wrong_way_round_keeps_its_order():
+def test_a_score_that_is_wrong_way_round_keeps_its_order_and_the_default_changes_nothing():
     scores, correct = synthetic()
-    calibration = fit_calibration(scores, ~correct)
-    assert calibration.temperature == pytest.approx(100.0)
+    assert fit_calibration(scores, ~correct).temperature == pytest.approx(100.0)
+    np.testing.assert_allclose(Calibration().apply(scores), scores, rtol=1e-9)
 
 
-def test_as_it_stands_it_changes_nothing():
-    scores = np.linspace(0.001, 0.999, 50)
-    np.testing.assert_allclose(Calibration().apply(scores), scores, rtol=1e-12)
-
-
-@pytest.mark.parametrize(
-    ("scores", "correct", "message"),
-    [
-        ([], [], "right and wrong answers to fit a calibration to, got 0 right of 0"),
-        ([0.5, 0.6], [True, True], "got 2 right of 2; ask more questions"),
-        ([0.5, 0.6], [False, False], "got 0 right of 2"),
-        ([0.5, 0.6], [True], r"a verdict on each, got the shapes \(2,\) and \(1,\)"),
-        ([0.5, 1.5], [True, False], "expected scores between 0 and 1, got 1.5"),
-        ([0.5, np.nan], [True, False], "expected scores between 0 and 1, got nan"),
-    ],
+@cases(
+    "scores, correct, message",
+    ([], [], "right and wrong answers to fit a calibration to, got 0 right of 0"),
+    ([0.5, 0.6], [True, True], "got 2 right of 2; ask more questions"),
+    ([0.5, 0.6], [False, False], "got 0 right of 2"),
+    ([0.5, 0.6], [True], r"a verdict on each, got the shapes \(2,\) and \(1,\)"),
+    ([0.5, 1.5], [True, False], "expected scores between 0 and 1, got 1.5"),
+    ([0.5, np.nan], [True, False], "expected scores between 0 and 1, got nan"),
 )
 def test_what_cannot_be_fitted_says_what_is_missing(scores, correct, message):
     with pytest.raises(ValueError, match=message):
         fit_calibration(scores, correct)
 
 
-@pytest.mark.parametrize(("temperature", "offset"), [(0.0, 0.0), (-1.0, 0.0), (1.0, np.nan)])
+@cases("temperature, offset", (0.0, 0.0), (-1.0, 0.0), (1.0, np.nan))
 def test_a_calibration_that_would_lose_the_order_is_refused(temperature, offset):
     with pytest.raises(ValueError, match="a finite temperature above 0, a finite offset"):
         Calibration(temperature, offset)
@@ -162,25 +156,18 @@ def test_signs_that_tell_right_from_wrong_get_weights():
     # Five standard errors, as of slope and offset above.
     assert found.weights["count"] == pytest.approx(-2.0, abs=0.5)
     assert all(abs(found.weights[name]) < 1e-6 for name in SIGNS if name != "count")
-    after = np.array(
-        [
-            found.apply(score, of_answer)
-            for score, of_answer in zip(special.expit(logits), signs, strict=True)
-        ]
-    )
+    after = np.array(list(map(found.apply, special.expit(logits), signs)))
     assert roc_auc_score(correct, after) > roc_auc_score(correct, logits) + 0.03
     is_sure = after >= found.threshold
     assert correct[is_sure].mean() == pytest.approx(0.7, abs=1e-3)
     assert 0.1 < is_sure.mean() < 0.9
 
 
-@pytest.mark.parametrize(
-    ("correct", "precision", "threshold"),
-    [
-        ([True, True, False, True], 0.7, 0.2),
-        ([True, True, False, False], 0.7, 0.6),
-        ([False, False, False, False], 0.5, 1.0),
-    ],
+@cases(
+    "correct, precision, threshold",
+    ([True, True, False, True], 0.7, 0.2),
+    ([True, True, False, False], 0.7, 0.6),
+    ([False, False, False, False], 0.5, 1.0),
 )
 def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precision, threshold):
     assert surest_threshold([0.9, 0.6, 0.4, 0.2], correct, precision) == threshold
@@ -188,13 +175,17 @@ def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precis
 
 @given(
     st.sampled_from(AGGREGATIONS),
-    st.lists(st.floats(0, 1), max_size=4),
-    st.floats(-40, 40),
+    st.lists(st.floats(0, 1), min_size=2, max_size=6),
     st.tuples(st.integers(0, 10**6), st.integers(0, 10**4)),
     st.text(max_size=30),
 )
-def test_every_answer_has_all_signs_and_none_is_extreme(aggregation, scores, ahead, size, question):
-    signs = signs_of(aggregation, scores, ahead, size, question, "words")
+def test_every_answer_has_all_signs_and_none_is_extreme(aggregation, scores, size, question):
+    score, of_other, *of_cells = scores
+    cells = tuple(SelectedCell(0, 0, "", of_cell) for of_cell in of_cells)
+    answer = Answer((), cells, aggregation, score=score, row_from="words")
+    answer = dataclasses.replace(answer, alternatives=(Answer(score=of_other),))
+    table = types.SimpleNamespace(num_rows=size[0], num_columns=size[1])
+    signs = signs_of(answer, table, question)
     assert tuple(signs) == SIGNS
     assert all(abs(value) < 20.0 for value in signs.values())
 

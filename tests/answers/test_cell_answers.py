@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mate_tf.answers.answer import Answer, calibrated
-from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.answer import Answer, no_answer
+from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import (
     Asked,
     decode_cells,
@@ -23,6 +23,7 @@ from mate_tf.answers.decoding import (
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, Table
+from tests.small import cases
 
 TABLE = Table.from_rows(
     [
@@ -32,6 +33,7 @@ TABLE = Table.from_rows(
         ["Jena", "unknown", ""],
     ]
 )
+
 LOGITS = ("token_logits", "column_logits")
 CELLS = [(row, column) for row in range(4) for column in range(1, 4)]
 
@@ -60,14 +62,18 @@ def decode(selected, aggregation=None, table=TABLE, **options):
     return decode_one(table, column_ids, row_ids, probabilities, logits, **options)
 
 
-def test_cells_above_the_threshold_in_table_order():
-    answer = decode({(2, 1): 0.9, (1, 1): 0.7, (3, 1): 0.4})
-    assert answer.items == ("Ulm", "Bonn")
-    assert answer.text == "Ulm, Bonn"
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(0, 0), (1, 0)]
-    assert [cell.score for cell in answer.cells] == [0.7, 0.9]
+@cases(
+    "selected, items, scores",
+    ({(2, 1): 0.9, (1, 1): 0.7, (3, 1): 0.4}, ("Ulm", "Bonn"), [0.7, 0.9]),
+    ({(3, 2): 0.2, (1, 1): 0.1}, ("unknown",), [0.2]),  # the best where none passes
+    ({(0, 1): 1.0, (0, 0): 1.0, (2, 2): 0.6}, ("300",), [0.6]),  # neither header nor question
+)
+def test_cells_above_the_threshold_in_table_order(selected, items, scores):
+    answer = decode(selected)
+    assert (answer.items, answer.text) == (items, ", ".join(items))
+    assert [cell.score for cell in answer.cells] == scores
     assert (answer.aggregation, answer.value) == ("NONE", None)
-    assert answer.score == pytest.approx(0.8)
+    assert answer.score == pytest.approx(np.mean(scores))
 
 
 def test_of_a_softmax_over_cells_the_most_probable_is_the_answer():
@@ -76,7 +82,7 @@ def test_of_a_softmax_over_cells_the_most_probable_is_the_answer():
     )
     for probabilities, row in (({(1, 1): 0.2, (3, 1): 0.3}, 2), ({(1, 1): 0.6, (3, 1): 0.4}, 0)):
         answer = decode(probabilities, config=config, num_alternatives=2)
-        assert [(cell.row, cell.column) for cell in answer.cells] == [(row, 0)]
+        assert answer.coordinates == ((row, 0),)
         (other,) = answer.alternatives
         assert [cell.row for cell in other.cells] == [2 - row]
         assert answer.score + other.score == pytest.approx(sum(probabilities.values()))
@@ -101,20 +107,14 @@ def test_the_likeliest_column_answers_where_none_is_chosen():
     answer = decode_one(
         TABLE, column_ids, row_ids, 0.0 * row_ids, column_logits=logits, token_logits=token_logits
     )
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(2, 1)]
+    assert answer.coordinates == ((2, 1),)
     of_column = np.exp(1.0) / np.exp(logits).sum()
     assert answer.score == pytest.approx(of_column / (1 + np.exp(-2.0)))
 
 
-def test_the_best_cell_where_none_passes():
-    answer = decode({(3, 2): 0.2, (1, 1): 0.1})
-    assert answer.items == ("unknown",)
-    assert answer.score == pytest.approx(0.2)
-
-
-@pytest.mark.parametrize(
-    ("probabilities", "count"),
-    [((0.45, 0.4, 0.3), 1), ((0.5, 0.45, 0.6), 1), ((0.5, 0.5, 0.5), 2), ((0.1, 0.0, 0.0), 1)],
+@cases(
+    "probabilities, count",
+    *(((0.45, 0.4, 0.3), 1), ((0.5, 0.45, 0.6), 1), ((0.5, 0.5, 0.5), 2), ((0.1, 0.0, 0.0), 1)),
 )
 def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, count):
     selected = dict(zip([(1, 1), (2, 1), (3, 1)], probabilities, strict=True))
@@ -145,22 +145,13 @@ def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
     assert decode_one(TABLE, column_ids, row_ids, probabilities, logits, config=careful) == best
 
 
-def test_headers_and_question_are_never_selected():
-    answer = decode({(0, 1): 1.0, (0, 0): 1.0, (2, 2): 0.6})
-    assert [(cell.row, cell.column) for cell in answer.cells] == [(1, 1)]
-
-
-@pytest.mark.parametrize(
-    ("aggregation", "selected", "items", "value", "name"),
-    [
-        (1, [(1, 2), (2, 2)], ("1500",), 1500.0, "SUM"),
-        (2, [(1, 2), (2, 2)], ("750",), 750.0, "AVERAGE"),
-        (3, [(1, 1), (2, 1), (3, 1)], ("3",), 3.0, "COUNT"),
-        (1, [(1, 2), (3, 2)], ("1200",), 1200.0, "SUM"),
-        (2, [(1, 2), (3, 2)], ("1200",), 1200.0, "AVERAGE"),
-        (1, [(1, 1), (2, 1)], ("Ulm", "Bonn"), None, "NONE"),
-        (2, [(3, 2), (3, 3)], ("unknown", ""), None, "NONE"),
-    ],
+@cases(
+    "aggregation, selected, items, value, name",
+    (1, [(1, 2), (2, 2)], ("1500",), 1500.0, "SUM"),
+    (2, [(1, 2), (2, 2)], ("750",), 750.0, "AVERAGE"),
+    (3, [(1, 1), (2, 1), (3, 1)], ("3",), 3.0, "COUNT"),
+    (1, [(1, 1), (2, 1)], ("Ulm", "Bonn"), None, "NONE"),
+    (2, [(3, 2), (3, 3)], ("unknown", ""), None, "NONE"),
 )
 def test_what_is_computed(aggregation, selected, items, value, name):
     answer = decode(dict.fromkeys(selected, 1.0), aggregation)
@@ -180,9 +171,7 @@ def test_score_is_cells_times_aggregation():
 
 def test_no_body_token_gives_an_empty_answer():
     answer = decode_one(TABLE, [0, 1], [0, 0], [1.0, 1.0], [0.0] * 4, num_alternatives=3)
-    assert (answer.items, answer.text, answer.cells, answer.score) == ((), "", (), 0.0)
-    assert not answer.answered
-    assert answer.alternatives == ()
+    assert answer == no_answer()
 
 
 def test_sums_are_in_double_precision():
@@ -195,11 +184,8 @@ def test_sums_are_in_double_precision():
 def test_an_answer_always_has_a_cell_and_a_score_between_0_and_1(values, aggregation):
     body = [place for place in CELLS if place[0]]
     answer = decode(dict(zip(body, values, strict=True)), aggregation)
-    assert answer.cells
-    assert answer.items
-    assert 0.0 <= answer.score <= 1.0
-    coordinates = [(cell.row, cell.column) for cell in answer.cells]
-    assert coordinates == sorted(set(coordinates))
+    assert answer.cells and answer.items and 0.0 <= answer.score <= 1.0
+    assert list(answer.coordinates) == sorted(set(answer.coordinates))
     for cell in answer.cells:
         assert cell.text == TABLE.rows[cell.row][cell.column]
 
@@ -296,13 +282,11 @@ def test_each_group_has_its_cells_above_the_threshold_or_its_best(pairs, thresho
     assert selected.tolist() == select_by_loops(probabilities, groups, threshold, otherwise)
 
 
-@pytest.mark.parametrize(
-    ("column_ids", "row_ids", "message"),
-    [
-        ([[1], [1]], [[2], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
-        ([[9], [1]], [[1], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
-        ([[3], [3]], [[1], [1]], r"expected tokens of at most 2 columns, got 3 \(table 'a'\)"),
-    ],
+@cases(
+    "column_ids, row_ids, message",
+    ([[1], [1]], [[2], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
+    ([[9], [1]], [[1], [4]], r"expected tokens of at most 3 rows, got 4 \(table 'b'\)"),
+    ([[3], [3]], [[1], [1]], r"expected tokens of at most 2 columns, got 3 \(table 'a'\)"),
 )
 def test_tokens_of_another_table_are_refused(column_ids, row_ids, message):
     with pytest.raises(ValueError, match=message):

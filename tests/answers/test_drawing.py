@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.alternatives import answer_of_cells
-from mate_tf.answers.answer import Answer, SelectedCell, apply_min_score, no_answer
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score, no_answer
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.tables.drawing import MOST_ROWS, rows_shown, table_html
 from mate_tf.tables.table import Table
@@ -80,17 +79,18 @@ def views(text: str) -> list[str]:
     return [f"<div>{part.partition('<input')[0]}" for part in parts]
 
 
-def test_an_answer_with_its_score_and_its_place():
+def test_an_answer_with_its_score_its_place_and_what_was_not_read():
     text = shown(answer(NILE))
     for part in ("6,650 km", "score 0.90", "read from row 1, column 2 (length)", "number 6650"):
         assert part in text
-    assert "other answer" not in text and "No answer" not in text
+    assert not re.search("other answer|No answer|Not read", text)
     assert text.startswith("Answerscore 0.90")
-
-
-def test_an_answer_that_is_not_sure_is_called_so():
     text = result_html(RIVERS, dataclasses.replace(answer(NILE), sure=False), {}, {})
     assert '<div class="answer unsure">' in text and "Not sure. Best guess:" in text
+    text = shown(dataclasses.replace(answer(NILE), rows_dropped=1))
+    assert "Not read: the last 1 row" in text
+    text = shown(Answer(("entailed",), score=0.7, class_index=1))
+    assert "entailed" in text and "class 1" in text and "read from" not in text
 
 
 def test_what_was_computed_from_how_many_cells():
@@ -132,18 +132,6 @@ def test_no_answer_with_what_it_would_have_been():
     assert "No cell is chosen" in shown(no_answer())
 
 
-def test_a_class_has_no_cells():
-    found = Answer(("entailed",), score=0.7, class_index=1)
-    text = shown(found)
-    assert "entailed" in text and "class 1" in text and "read from" not in text
-
-
-@pytest.mark.parametrize("rows_dropped", [0, 1])
-def test_rows_that_were_not_read_are_said(rows_dropped):
-    text = shown(dataclasses.replace(answer(NILE), rows_dropped=rows_dropped))
-    assert ("Not read: the last 1 row" in text) == bool(rows_dropped)
-
-
 def test_attention_is_shown_by_each_group_of_heads():
     row = np.array([[0.0, 0.1], [0.2, 0.4], [0.0, 0.004]], np.float32)
     column = np.array([[0.05, 0.0], [0.0, 0.0], [0.0, 0.0]], np.float32)
@@ -173,18 +161,12 @@ def test_attention_is_shown_by_each_group_of_heads():
     assert strengths(by_column)["river"] == 1.0
 
 
-def test_attention_without_cells_is_the_first_tokens():
+def test_attention_without_cells_is_the_first_tokens_and_without_colour_where_it_goes_to_none():
     text = result_html(RIVERS, no_answer(), {"heads": np.full([3, 2], 0.1)}, {"heads": 0.4})
     assert "where the first token looked, heads; 40 % went" in text
-
-
-def test_rows_that_were_not_asked_about_are_pale():
+    # Rows that were not asked about are pale.
     text = result_html(RIVERS, answer(RHINE), {"h": np.zeros([3, 2])}, {"h": 1.0}, asked=(1,))
     assert text.count('<tr class="pale"><th scope="row">1</th>') == text.count("<tr class=") == 2
-
-
-def test_attention_that_goes_to_no_cell_has_no_colour():
-    text = result_html(RIVERS, answer(NILE), {"heads": np.zeros([3, 2])}, {"heads": 1.0})
     assert set(strengths(views(text)[1]).values()) == {0.0}
 
 
@@ -255,13 +237,10 @@ def test_an_error_is_one_sentence_and_escaped(message):
     assert reader.text.endswith(".")
 
 
-def test_a_note_is_a_sentence_and_no_error():
+def test_a_note_is_a_sentence_and_no_error_and_both_begin_with_a_capital_letter():
     reader = Reader(note_html("no attention: <none>\nmore"))
     assert reader.text == "No attention: <none>."
     assert [attributes.get("role") for _, attributes in reader.elements] == [None]
-
-
-def test_an_error_begins_with_a_capital_letter():
     assert "Expected a table, got &lt;none&gt;." in error_html("expected a table, got <none>\nmore")
 
 

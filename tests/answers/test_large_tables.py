@@ -16,6 +16,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.tables.table import Question, Table
+from tests.small import write_vocabulary
 
 VOCABULARY = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] where here head x".split()
 ENCODER = EncoderConfig(
@@ -32,8 +33,7 @@ COLUMN_40 = (3, 45, (1, 39))
 
 @pytest.fixture(scope="module")
 def builder(tmp_path_factory) -> FeatureBuilder:
-    vocab_file = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"
-    vocab_file.write_text("\n".join(VOCABULARY), encoding="utf-8")
+    vocab_file = write_vocabulary(tmp_path_factory.mktemp("vocabulary") / "vocab.txt", VOCABULARY)
     return FeatureBuilder(Wordpiece(vocab_file), FeatureConfig(max_seq_length=None))
 
 
@@ -59,14 +59,12 @@ def selected(builder, rows: int, columns: int, cell: tuple[int, int], **limits):
     head.output_weights.assign(separating(features["label_ids"]))
     head.column_output_weights.assign(separating(features["column_ids"] == cell[1] + 1))
     (answer,) = decode_cells(model.task_config, model(batch), Asked([table], batch))
-    return [(found.row, found.column) for found in answer.cells]
+    return [*answer.coordinates]
 
 
 @pytest.mark.parametrize("table", [ROW_700, COLUMN_40], ids=["row 700", "column 40"])
-def test_a_cell_beyond_the_originals_limits_is_selected(builder, table):
+def test_a_cell_beyond_the_originals_limits_is_selected_and_with_them_one_with_others(
+    builder, table
+):
     assert selected(builder, *table) == [table[2]]
-
-
-@pytest.mark.parametrize("table", [ROW_700, COLUMN_40], ids=["row 700", "column 40"])
-def test_it_is_one_with_others_under_the_originals_limits(builder, table):
     assert selected(builder, *table, max_num_rows=64, max_num_columns=32) != [table[2]]

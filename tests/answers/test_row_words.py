@@ -1,9 +1,9 @@
 """The rows that words name, and questions that leave them open."""
 
 import numpy as np
-import pytest
 
 from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
+from tests.small import cases
 
 HEADER = ("Name", "Year", "Points", "Age", "Rank")
 ROWS = (
@@ -31,43 +31,41 @@ def facts(question, rows=ROWS):
     return RowFacts(mentioned, num_tokens, ranks, names, np.zeros(len(HEADER), bool))
 
 
-@pytest.mark.parametrize(
-    ("question", "row"),
-    [
-        # Cells that are mentioned: the longest, the most of them, or a part.
-        ("who is Bob?", 1),
-        ("what does ann lee have in 2001?", 0),
-        ("who had 12 points in 2004?", 2),
-        ("how many points did Lee get?", 0),
-        ("who got 12 points?", None),
-        ("who is it?", None),
-        ("who came after Bob?", 2),
-        ("who is next after ann lee", 1),
-        ("which name is listed before Dee?", 2),
-        ("who was there in the year previous to 2004?", 1),
-        ("who had the fewest points?", 3),
-        ("who is the oldest?", 1),
-        ("who is the youngest?", 2),
-        ("which name has the lowest points", 3),
-        ("who was first?", 0),
-        ("what is the last name listed?", 3),
-        # Nobody is above the first or below the last; two have the most points; a rank says where,
-        # and the least is the best of it.
-        ("who came before ann lee?", None),
-        ("who came after Dee?", None),
-        ("who had the most points?", None),
-        ("who has the highest rank?", None),
-        # More than one step, none, or a choice.
-        ("how many came after Bob?", None),
-        ("who was after Bob and before Dee?", None),
-        ("who came next after the one with the most points?", None),
-        ("who was first, Ann Lee or Bob?", None),
-        ("who was the first to win 3 times?", None),
-        ("who has the average of Bob?", None),
-        ("who was not first?", None),
-        ("what is the average of the most points?", None),
-        ("who had at least 7 points?", None),
-    ],
+@cases(
+    "question, row",
+    # Cells that are mentioned: the longest, the most of them, or a part.
+    ("who is Bob?", 1),
+    ("what does ann lee have in 2001?", 0),
+    ("who had 12 points in 2004?", 2),
+    ("how many points did Lee get?", 0),
+    ("who got 12 points?", None),
+    ("who is it?", None),
+    ("who came after Bob?", 2),
+    ("who is next after ann lee", 1),
+    ("which name is listed before Dee?", 2),
+    ("who was there in the year previous to 2004?", 1),
+    ("who had the fewest points?", 3),
+    ("who is the oldest?", 1),
+    ("who is the youngest?", 2),
+    ("which name has the lowest points", 3),
+    ("who was first?", 0),
+    ("what is the last name listed?", 3),
+    # Nobody is above the first or below the last; two have the most points; a rank says where,
+    # and the least is the best of it.
+    ("who came before ann lee?", None),
+    ("who came after Dee?", None),
+    ("who had the most points?", None),
+    ("who has the highest rank?", None),
+    # More than one step, none, or a choice.
+    ("how many came after Bob?", None),
+    ("who was after Bob and before Dee?", None),
+    ("who came next after the one with the most points?", None),
+    ("who was first, Ann Lee or Bob?", None),
+    ("who was the first to win 3 times?", None),
+    ("who has the average of Bob?", None),
+    ("who was not first?", None),
+    ("what is the average of the most points?", None),
+    ("who had at least 7 points?", None),
 )
 def test_the_row_that_is_named(question, row):
     assert row_in_words(question, HEADER, facts(question), 0) == row
@@ -109,25 +107,23 @@ def test_a_longer_mention_counts_more():
     assert row_in_words(question, HEADER, facts(question, rows), 0) == 3
 
 
-@pytest.mark.parametrize(
-    ("question", "value", "rows"),
-    [
-        ("how many had over 10 points?", 10, [0, 2]),
-        ("who had more than 10 points", 10, [0, 2]),
-        ("points of less than twelve", 12, [1, 3]),
-        ("who got 12 points or fewer?", 12, None),  # all of them are not a part
-        ("those with at least 12 points", 12, [0, 2]),
-        ("who got no more than 7 points?", 7, [1, 3]),
-        # A column that is not named is the only one where some are.
-        ("how many were there before 2004?", 2004, [0, 1]),
-        ("who was there since 2004?", 2004, [2, 3]),
-        ("how many are over 18?", 18, None),
-        # No word for it, no value near it, or more than one of them.
-        ("how many points are 10?", 10, None),
-        ("points over the table of 10", 10, None),
-        ("who has between 3 and over 10 points?", 10, None),
-        ("points over 10 and under 12", 10, None),
-    ],
+@cases(
+    "question, value, rows",
+    ("how many had over 10 points?", 10, [0, 2]),
+    ("who had more than 10 points", 10, [0, 2]),
+    ("points of less than twelve", 12, [1, 3]),
+    ("who got 12 points or fewer?", 12, None),  # all of them are not a part
+    ("those with at least 12 points", 12, [0, 2]),
+    ("who got no more than 7 points?", 7, [1, 3]),
+    # A column that is not named is the only one where some are.
+    ("how many were there before 2004?", 2004, [0, 1]),
+    ("who was there since 2004?", 2004, [2, 3]),
+    ("how many are over 18?", 18, None),
+    # No word for it, no value near it, or more than one of them.
+    ("how many points are 10?", 10, None),
+    ("points over the table of 10", 10, None),
+    ("who has between 3 and over 10 points?", 10, None),
+    ("points over 10 and under 12", 10, None),
 )
 def test_the_rows_beyond_a_value(question, value, rows):
     cells = np.array([[0, *row[1:]] for row in ROWS])

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.alternatives import answer_of_cells
-from mate_tf.answers.answer import SelectedCell, apply_min_score
+from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_score
 from mate_tf.command_line import ask as ask_command
 from mate_tf.command_line.ask import is_path
 from mate_tf.command_line.main import main

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 from rich.console import Console
 
-from mate_tf.answers.alternatives import answer_of_cells
-from mate_tf.answers.answer import Answer, SelectedCell, apply_min_score
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score
 from mate_tf.command_line.drawing import MOST_LINES, Paper
 from mate_tf.tables.table import ABSENT, Table
 from tests.small import cases

@@ -1,20 +1,25 @@
-"""What releases have for scores, and the formats that answers are written in."""
+"""What releases have for scores, the formats of answers, and WTQ's definition of a right one."""
 
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from mate_tf.answers.answer import Answer, SelectedCell
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.hybridqa import read_hybridqa
 from mate_tf.evaluation.official import (
+    Denotation,
     check_official_format,
+    denotation_correct,
+    read_golds,
     read_official,
-    read_parts,
     write_official,
 )
 from mate_tf.evaluation.scoring import score
 from mate_tf.tables.table import Question, Table
 from tests.data_folders import HYBRIDQA_SAMPLE
+from tests.small import cases
 
 TABLE = Table(("a",), (("b",),), "1.csv")
 
@@ -64,8 +69,6 @@ def test_answers_are_written_in_each_format_by_the_releases_ids(tmp_path):
         {"question_id": "ab", "pred": "a, b"},
         {"question_id": "cd", "pred": ""},
     ]
-    write_official("SQA", path, {"nt-1-0_0": Answer(cells=(SelectedCell(0, 1, "", 1.0),))})
-    assert path.read_text().splitlines()[1] == "nt-1\t0\t0\t['(0, 1)']"
 
 
 @pytest.mark.parametrize("original", [False, True])
@@ -106,7 +109,7 @@ def release(tmp_path):
 @pytest.mark.parametrize("prefix", ["", "table_csv/"])
 def test_parts_hold_the_statements_of_their_tables_and_empty_ones_are_left_out(release, prefix):
     pairs = statements(*(f"{prefix}{number}.csv" for number in (1, 2, 3, 4)))
-    assert read_parts(release, pairs) == {
+    assert read_official("TABFACT", release, "test", pairs).parts == {
         "simple": {f"{prefix}1.csv_0-0_0", f"{prefix}2.csv_0-0_0"},
         "complex": {f"{prefix}3.csv_0-0_0"},
     }
@@ -114,10 +117,52 @@ def test_parts_hold_the_statements_of_their_tables_and_empty_ones_are_left_out(r
 
 def test_lists_that_are_not_there_are_left_out_and_those_of_another_split_refused(release):
     pairs = statements("1.csv", "3.csv")
-    assert read_official("TABFACT", release, "test", pairs).parts == read_parts(release, pairs)
     (release / "data" / "simple_test_id.json").unlink()
-    assert set(read_parts(release, pairs)) == {"complex"}
+    assert set(read_official("TABFACT", release, "test", pairs).parts) == {"complex"}
     with pytest.raises(ValueError, match="tables of the test split, got 1 about others"):
-        read_parts(release, statements("4.csv"))
+        read_official("TABFACT", release, "test", statements("4.csv"))
     with pytest.raises(FileNotFoundError, match=r"simple_test_id\.json.*found none"):
-        read_parts(release / "data", pairs)
+        read_official("TABFACT", release / "data", "test", pairs)
+
+
+@cases(
+    "predicted, gold, correct",
+    *((["Italy (note)"], ["italy"], True), (["2000.0"], ["2000"], True)),
+    *((["5.000000e+00"], ["5"], True), (["3.0000001"], ["3"], True), (["3.001"], ["3"], False)),
+    # A number just below a whole one is cut, not rounded.
+    *((["2.9999999"], ["2"], True), (["2.9999999"], ["3"], False)),
+    *((["-2.9999999"], ["-2"], True), (["2.99999"], ["2"], False)),
+    *((["12467"], ["12,467"], False), (["b", "a", "a"], ["a", "b"], True)),
+    *((["a"], ["a", "b"], False), (["a", "b"], ["a"], False), (["0", "0.0"], ["0"], True)),
+    *(([], ["a"], False), ([], [], True), (["1995-01-26"], ["1995-1-26"], True)),
+    *((["1995-01-31"], ["1995-1-31"], True), (["1995-01-32"], ["1995-1-32"], False)),
+    *((["1995-01-00"], ["1995-1-0"], False), (["1995-00-01"], ["1995-0-1"], False)),
+    *((["1995-12-01"], ["1995-12-1"], True), (["1995-xx-xx"], ["1995"], True)),
+    *((["1995-05-xx"], ["1995"], False), (["1995-xx-05"], ["1995"], False)),
+    *((["xx-5-xx"], ["xxxx-05-xx"], True), (["xx-xx-xx"], ["xx-XX-xx"], True)),
+    *((["xx-13-01"], ["xxxx-13-01"], False), (["xx-12-01"], ["XXXX-12-01"], True)),
+    *((["1_000"], ["1000"], False), (["nan"], ["NaN"], True)),
+)
+def test_items_are_compared_as_sets_of_texts_numbers_and_dates(predicted, gold, correct):
+    assert denotation_correct(predicted, gold) is correct
+
+
+@pytest.mark.parametrize("predicted", ["12467", "12,467"])
+def test_the_official_annotation_gives_a_gold_item_its_number(predicted):
+    assert denotation_correct([predicted], [Denotation.from_text("12,467", canonical="12467.0")])
+
+
+@given(st.lists(st.text(), min_size=1))
+def test_an_answer_equals_itself_in_any_order(items):
+    assert denotation_correct(items[::-1], items)
+
+
+def test_golds_are_read_with_and_without_annotation(tmp_path):
+    plain, tagged = tmp_path / "a.tsv", tmp_path / "a.tagged"
+    plain.write_text("id\ttargetValue\nnt-0\t1,000|a\\pb\n")
+    tagged.write_text("id\ttargetValue\ttargetCanon\nnt-0\t1,000|a\\pb\t1000.0|a\\pb\n")
+    assert [item.value for item in read_golds(plain)["nt-0"]] == ["1,000", "a|b"]
+    assert [item.value for item in read_golds(tagged)["nt-0"]] == [1000.0, "a|b"]
+    tagged.write_text("id\ttargetValue\ttargetCanon\nnt-0\ta|b\ta\n")
+    with pytest.raises(ValueError, match="expected 2 canonical values, got 1"):
+        read_golds(tagged)

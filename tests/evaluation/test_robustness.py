@@ -1,6 +1,7 @@
 """Robustness to the order of rows and columns, as the TableFormer paper measures it."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -26,11 +27,12 @@ from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.presets import with_architecture
 from mate_tf.serving.export import export_saved_model
 from mate_tf.tables.table import Question, Table
-from tests.small import ENCODER, cases, run_binary, write_vocabulary
+from tests.small import ENCODER, cases, succeeded, write_vocabulary
 
 WORDS = [*"bcdefghijklmnopq"]
 PIECES = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *WORDS, *map(str, range(10))]
 FEATURES = FeatureConfig(max_seq_length=128)
+EIGHTHS = (3 / 8, 3 / 8, 1 / 8)
 
 
 def make_pairs(count=12) -> list[tuple[Table, Question]]:
@@ -50,13 +52,8 @@ def make_pairs(count=12) -> list[tuple[Table, Question]]:
 
 def make_model(architecture: str) -> TableQuestionAnswering:
     """With random weights, large enough for answers that differ; relations are not zero."""
-    encoder = dataclasses.replace(
-        ENCODER,
-        vocab_size=len(PIECES),
-        num_layers=2,
-        position="absolute",
-        attention=AttentionConfig(),
-    )
+    changes: Any = dict(vocab_size=len(PIECES), num_layers=2, position="absolute")
+    encoder = dataclasses.replace(ENCODER, attention=AttentionConfig(), **changes)
     tf.keras.utils.set_random_seed(1)
     model = TableQuestionAnswering(with_architecture(encoder, architecture), TableQAConfig())
     model.build()
@@ -148,12 +145,7 @@ def test_each_perturbation_has_an_order_of_its_own_and_the_questions_of_a_table_
     ([1, 1], [[0, 0], [0, 1]], None, (1.0, 0.25, 0.75, 0.0)),
     ([0], [[1]], None, (0.0, 1.0, 1.0, 0.0)),
     # Changes between answers that are as good are counted apart.
-    (
-        [1, 1, 0, 0],
-        [[1, 0, 1, 0], [0, 1, 0, 0]],
-        [[1, 1, 0, 1], [0, 1, 1, 1]],
-        (0.5, 3 / 8, 3 / 8, 1 / 8),
-    ),
+    ([1, 1, 0, 0], [[1, 0, 1, 0], [0, 1, 0, 0]], [[1, 1, 0, 1], [0, 1, 1, 1]], (0.5, *EIGHTHS)),
 )
 def test_variation_counts_turns_in_both_directions(before, after, tied, expected):
     assert tuple(robustness_metrics(before, after, tied).values()) == expected
@@ -199,11 +191,10 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
     predictor = predictor_of("tableformer_pcp", vocab_file)
     (first, *_), (second, *_) = make_pairs(2)
     # Two sequences of two questions.
+    tables, asked = [first, first, second, second], [question for _, question in make_pairs(4)]
     pairs = [
-        (table, dataclasses.replace(question, question_id=f"nt-{n // 2}-0_{n % 2}"))
-        for n, (table, (_, question)) in enumerate(
-            zip([first, first, second, second], make_pairs(4), strict=True)
-        )
+        (tables[n], dataclasses.replace(asked[n], question_id=f"nt-{n // 2}-0_{n % 2}"))
+        for n in range(4)
     ]
     answered = list(answer_sequences(predictor.answer_all, pairs))
     pairs = [
@@ -212,14 +203,12 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
     ]
     pairs[0] = first, dataclasses.replace(pairs[0][1], answer_coordinates=())  # wrong
     write_json_lines(tmp_path / "dev.jsonl", pairs)
-    model = make_model("tableformer_pcp")
-    export_saved_model(model, vocab_file, FEATURES, tmp_path / "model")
-    done = run_binary(
+    export_saved_model(make_model("tableformer_pcp"), vocab_file, FEATURES, tmp_path / "model")
+    done = succeeded(
         "experiments.robustness",
         *(f"--model={tmp_path / 'model'}", f"--data={tmp_path / 'dev.jsonl'}"),
         *("--task=SQA", "--num_perturbations=2"),
     )
-    assert done.returncode == 0, done.stderr
     assert done.stdout.splitlines() == [
         "questions: 4",
         "perturbations: 2",

@@ -1,4 +1,4 @@
-"""Scores of answers by task, SQA's sequences, and what scores are worth."""
+"""Scores of answers by task, SQA's sequences, what scores are worth, and HybridQA's scores."""
 
 import csv
 
@@ -13,8 +13,12 @@ from mate_tf.evaluation.official import Denotation, Official, write_official
 from mate_tf.evaluation.scoring import (
     auroc,
     cells_correct,
+    exact_match,
     expected_calibration_error,
+    f1,
+    hits_at,
     is_correct,
+    normalize_answer,
     position_accuracies,
     score,
     sequence_accuracy,
@@ -24,6 +28,7 @@ from tests.small import cases
 
 CELL = SelectedCell(0, 1, "z", 1.0)
 TABLE = Table(("a", "b"), (("1", "2"), ("3", "4")))
+WITH_GOLD = ("WTQ", "WIKISQL_SUPERVISED", "JSONL", "TABFACT", "HYBRIDQA")
 
 
 def scored(task, *answered, official=None):
@@ -61,9 +66,13 @@ def test_an_answer_is_right_by_the_definition_of_its_task(task, prediction, ques
     assert is_correct(task, Answer(**prediction), Question("?", "q", **question)) is correct
 
 
-@pytest.mark.parametrize("task", ["WTQ", "WIKISQL_SUPERVISED", "JSONL", "TABFACT", "HYBRIDQA"])
-def test_a_question_without_gold_answer_is_refused(task):
-    with pytest.raises(ValueError, match=r"expected a gold answer .*, got none \(question 'q'\)"):
+@cases(
+    "task, message",
+    *((task, r"expected a gold answer .*, got none \(question 'q'\)") for task in WITH_GOLD),
+    ("NQ", r"expected a task of .*'WTQ'.*, got 'NQ'"),
+)
+def test_a_question_without_gold_answer_or_of_an_unknown_task_is_refused(task, message):
+    with pytest.raises(ValueError, match=message):
         is_correct(task, Answer(), Question("?", "q"))
 
 
@@ -75,11 +84,6 @@ def test_a_question_without_gold_answer_is_refused(task):
 def test_answers_of_another_kind_of_model_are_refused(task, prediction, question, message):
     with pytest.raises(ValueError, match=rf"{message} \(question 'q0'\)"):
         scored(task, (prediction, question))
-
-
-def test_an_unknown_task_is_refused():
-    with pytest.raises(ValueError, match=r"expected a task of .*'WTQ'.*, got 'NQ'"):
-        is_correct("NQ", Answer(), Question("?", "q"))
 
 
 def test_predictions_for_other_questions_are_refused():
@@ -149,8 +153,7 @@ def test_parts_are_scored_for_themselves():
         ({"class_index": 1}, {"id": "b", "class_index": 0}),
         official=Official(parts={"simple": frozenset("a"), "complex": frozenset("b")}),
     )
-    names = ("accuracy", "accuracy_simple", "accuracy_complex")
-    assert [metrics[name] for name in names] == [0.5, 1.0, 0.0]
+    assert [metrics[f"accuracy{part}"] for part in ("", "_simple", "_complex")] == [0.5, 1.0, 0.0]
 
 
 def test_official_golds_come_before_the_questions_own():
@@ -165,10 +168,7 @@ def cell(row, score, *others):
     return {"cells": (SelectedCell(row, 0, "", score),), "alternatives": alternatives}
 
 
-UNANSWERED = {
-    "answered": False,
-    "alternatives": tuple(Answer(**cell(row, 0.1)) for row in (1, 2, 3)),
-}
+UNANSWERED = {"answered": False, "alternatives": tuple(Answer(**cell(n, 0.1)) for n in (1, 2, 3))}
 
 
 @cases(
@@ -300,3 +300,40 @@ def test_what_is_no_list_of_probabilities_is_refused(metric, scores, correct, me
 def test_no_bins_are_refused():
     with pytest.raises(ValueError, match="expected at least 1 bin, got 0"):
         expected_calibration_error([0.5], [True], bins=0)
+
+
+WORDS = st.lists(st.sampled_from(["the", "a", "Oslo", "oslo", "3", "%", "it's"])).map(" ".join)
+
+
+@cases(
+    "text, normalized",
+    *(("The  Asian\telephant !", "asian elephant"), ("it's", "its"), ("A-an", "aan")),
+    *(("–the–", "– –"), ("theatre", "theatre"), ("1,000.5", "10005"), ("Über", "über")),
+    ("A", ""),
+)
+def test_case_ascii_punctuation_articles_and_white_space_do_not_count(text, normalized):
+    assert normalize_answer(text) == normalized
+
+
+@cases(
+    "prediction, gold, exact, overlap",
+    *(("the Oslo.", "oslo", 1.0, 1.0), ("Oslo and Rome", "Rome", 0.0, 0.5)),
+    *(("Rome Rome", "Rome", 0.0, 2 / 3), ("Rome", "Oslo", 0.0, 0.0), ("", "Oslo", 0.0, 0.0)),
+    *(("The", "a", 1.0, 1.0), ("", "", 1.0, 1.0)),
+)
+def test_words_are_counted_as_often_as_they_come(prediction, gold, exact, overlap):
+    assert exact_match(prediction, gold) == exact
+    assert f1(prediction, gold) == pytest.approx(overlap)
+
+
+@given(WORDS, WORDS)
+def test_f1_is_symmetric_from_0_to_1_and_1_for_a_match(prediction, gold):
+    assert 0 <= f1(prediction, gold) == f1(gold, prediction) <= 1
+    assert exact_match(prediction, gold) <= f1(prediction, gold)
+
+
+@cases("k, expected", (1, 0.0), (2, 0.0), (3, 1.0), (5, 1.0))
+def test_a_hit_is_any_of_the_answers_cells_among_the_k_best(k, expected):
+    ranked = [(0, 0), (0, 0), (1, 1), (2, 0)]  # three cells, one twice
+    assert hits_at(k, ranked, {(2, 0), (9, 9)}) == expected
+    assert hits_at(k, ranked, set()) == hits_at(k, [], {(0, 0)}) == 0.0

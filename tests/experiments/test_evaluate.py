@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from mate_tf.answers.answer import answer_signs
+from mate_tf.answers.calibration import signs_of
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.features.config import FeatureConfig
@@ -39,9 +39,8 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
             (LONG, Question("c d", "long", answers=("c",))),
         ],
     )
-    done = run_binary(
-        "experiments.predict", f"--model={model}", f"--data={data}", f"--output={output}"
-    )
+    flags = f"--model={model}", f"--data={data}", f"--output={output}"
+    done = run_binary("experiments.predict", *flags)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
     assert lines[2].startswith("  the first: long: ") and "64" in lines[2] and "'long'" in lines[2]
@@ -89,10 +88,8 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, mod
 @pytest.mark.medium
 def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer):
     exported = shutil.copytree(model, tmp_path / "model")
-    pairs = [
-        (TABLE, Question("c d", str(n), answers=answer.items if n % 4 else ("h",)))
-        for n in range(8)
-    ]
+    golds = [answer.items if n % 4 else ("h",) for n in range(8)]
+    pairs = [(TABLE, Question("c d", str(n), gold)) for n, gold in enumerate(golds)]
     for split in ("dev", "calibration"):
         write_json_lines(tmp_path / f"{split}.jsonl", pairs)
     flags = (f"--model={exported}", f"--data={tmp_path / 'dev.jsonl'}")
@@ -104,7 +101,7 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     calibration = read_calibration(exported)
     after = from_pretrained(exported).answer(TABLE, "c d")
     before = from_pretrained(model, num_alternatives=1).answer(TABLE, "c d")
-    signs = answer_signs(before, TABLE, "c d")
+    signs = signs_of(before, TABLE, "c d")
     assert after.score == pytest.approx(float(calibration.apply(answer.score, signs)))
     assert after.alternatives == () and after.sure == (after.score >= calibration.threshold)
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)

@@ -1,6 +1,7 @@
 """The binary from the outside: a run, its refusals; and the presets."""
 
 import dataclasses
+import functools
 import json
 import re
 import shutil
@@ -32,8 +33,7 @@ SMALL = tuple(
 )
 
 
-def run_finetune(*flags):
-    return run_binary("experiments.finetune", *flags)
+run_finetune = functools.partial(run_binary, "experiments.finetune")
 
 
 @pytest.fixture(scope="module")
@@ -41,14 +41,11 @@ def data_dir(tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
     write_vocabulary(directory / "vocab.txt")
     table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
-    question = Question(
-        "a", question_id="q", answers=("c",), answer_coordinates=((0, 0),), aggregation="NONE"
-    )
+    question = Question("a", "q", ("c",), ((0, 0),), aggregation="NONE")
     builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), FeatureConfig(max_seq_length=24))
+    example = builder.build(table, question).features
     for split in ("train", "dev"):
-        write_records(
-            directory / f"{split}.tfrecord", [builder.build(table, question).features] * 2
-        )
+        write_records(directory / f"{split}.tfrecord", [example] * 2)
         write_json_lines(directory / f"{split}.jsonl", [(table, question)])
     return directory
 
@@ -100,10 +97,9 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert done.returncode == 0, done.stderr
     for file in ("config.json", "inputs.json"):
         assert (again / file).read_bytes() == (tmp_path / "next" / file).read_bytes()
-    of_both = [
-        json.loads((run / "evaluations.jsonl").read_text()) for run in (again, tmp_path / "next")
-    ]
-    assert of_both[0]["loss"] == pytest.approx(of_both[1]["loss"], rel=1e-6)  # in float32
+    runs = again, tmp_path / "next"
+    losses = [json.loads((run / "evaluations.jsonl").read_text())["loss"] for run in runs]
+    assert losses[0] == pytest.approx(losses[1], rel=1e-6)  # in float32
     assert (again / "evaluations" / "2.md").is_file()
     inputs = json.loads((again / "inputs.json").read_text())
     assert inputs["init_checkpoint"] == str(tmp_path / "run")
@@ -154,10 +150,6 @@ def test_every_architecture_goes_with_a_config(name):
 def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     """All the binaries: what create_data was told reaches the answer."""
 
-    def run(module, *flags):
-        done = succeeded(module, *flags)
-        return done.stdout
-
     table = {"id": "t", "header": ["a", "b"], "rows": [["c", "d"], ["e", "d"]]}
     question = {"id": "q", "question": "a", "answers": ["c"], "table": table}
     (tmp_path / "in").mkdir()
@@ -165,46 +157,34 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
         (tmp_path / "in" / f"{split}.jsonl").write_text(f"{json.dumps(question)}\n")
     write_vocabulary(tmp_path / "vocab.txt", [*PIECES, "1", "2", ","])
     out, model_dir, model = (tmp_path / name for name in ("out", "run", "model"))
-    run(
+    succeeded(
         "experiments.create_data",
-        "--task=JSONL",
-        f"--input_dir={tmp_path / 'in'}",
-        f"--output_dir={out}",
-        f"--vocab_file={tmp_path / 'vocab.txt'}",
-        "--max_seq_length=24",
+        *("--task=JSONL", f"--input_dir={tmp_path / 'in'}", f"--output_dir={out}"),
+        *(f"--vocab_file={tmp_path / 'vocab.txt'}", "--max_seq_length=24"),
         *("--histogram_row", "--trim_cells", "--drop_rows_to_fit", "--original_conversion"),
     )
     (record,) = read_records(out / "train.tfrecord").as_numpy_iterator()
     # "c 1, e 1" and "d 2" in the row after the second.
     assert record["row_ids"].tolist().count(3) == 7
-    run(
-        "experiments.finetune",
-        *SMALL,
-        f"--data_dir={out}",
-        f"--model_dir={model_dir}",
-        "--architecture=linformer_128",
-    )
+    folders = f"--data_dir={out}", f"--model_dir={model_dir}"
+    succeeded("experiments.finetune", *SMALL, *folders, "--architecture=linformer_128")
     conversion = (model_dir / "conversion.json").read_bytes()
     assert conversion == (out / "conversion.json").read_bytes()
-    run("experiments.export", f"--model_dir={model_dir}", f"--output_dir={model}")
+    succeeded("experiments.export", f"--model_dir={model_dir}", f"--output_dir={model}")
     features = json.loads((model / "assets.extra" / "mate_tf.json").read_text())["features"]
     # Of rows that are dropped whoever asks decides.
     assert FeatureConfig(**features) == FeatureConfig(
         max_seq_length=24, histogram_row=True, trim_cells=True, original_conversion=True
     )
     output = f"--output={tmp_path / 'predictions.jsonl'}"
-    said = run("experiments.predict", f"--model={model}", f"--data={out / 'dev.jsonl'}", output)
+    asked = f"--model={model}", f"--data={out / 'dev.jsonl'}"
+    said = succeeded("experiments.predict", *asked, output).stdout
     assert "not accepted: 0" in said and "questions: 1" in said
 
 
 @cases(
     "name, architecture, overrides, message",
-    (
-        "small",
-        None,
-        [],
-        "expected --config to be one of table_questions, classification, span_reading, ",
-    ),
+    ("small", None, [], "expected --config to be one of table_questions, classification, span_rea"),
     ("demo", None, ["--config.speed=1"], "unknown key config.speed; the known keys are "),
     ("demo", "bert", [], "expected an architecture among tapas, mate, "),
     ("demo", None, ["more"], "expected --config.key=value, got more"),

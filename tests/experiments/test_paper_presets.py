@@ -9,15 +9,13 @@ import pytest
 import tensorflow as tf
 
 from experiments.benchmarks.check_tpu import batch
+from experiments.exported.programs import run_of
 from mate_tf.config import LinformerConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.pointr.inputs import PointRConfig
-from mate_tf.training.examples import build_model
-from mate_tf.training.loop import make_optimizer
 from mate_tf.training.run import load_config, save_config
 from mate_tf.training.starting_points import find_config, make_config, presets
-from mate_tf.training.trainer import Task, Termination, Trainer
 
 # The release's values (tapas/utils/hparam_utils.py), under the names they have here; "examples" are
 # the training's in all. Below the MATE paper's of pre-training (appendix A.1), whose learning rate
@@ -131,19 +129,14 @@ def narrow(config):
             encoder.attention, sequence_length=length, projected_length=length // 8
         )
         encoder = dataclasses.replace(encoder, attention=attention)
-    sizes = dict(
+    encoder = dataclasses.replace(
+        encoder,
         hidden_size=max(1, encoder.hidden_size // 10 // heads) * heads,
         intermediate_size=encoder.intermediate_size // 10,
         num_layers=1,
     )
-    return dataclasses.replace(
-        config,
-        encoder=dataclasses.replace(encoder, **sizes),
-        max_seq_length=length,
-        length_buckets=(),
-        batch_size=2,
-        gradient_accumulation_steps=1,
-    )
+    sizes = dict(max_seq_length=length, length_buckets=(), batch_size=2)
+    return dataclasses.replace(config, encoder=encoder, gradient_accumulation_steps=1, **sizes)
 
 
 def stages():
@@ -160,11 +153,8 @@ def stages():
 @pytest.mark.parametrize("config", list(stages()))
 def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(config):
     config = narrow(config)
-    tf.keras.backend.clear_session()
     tf.keras.utils.set_random_seed(0)
-    model = build_model(config)
-    task = Task(model, lambda _: tf.data.Dataset.range(0), dict, "loss")
-    trainer = Trainer(task, make_optimizer(model, config), config, Termination())
+    model, _, trainer = run_of(config, at_zero=False)
     inputs = batch(2, config.max_seq_length)
     places = np.arange(config.max_seq_length)
     cells = {"input_mask": places >= 0, "row_ids": places // 4, "column_ids": places % 4}

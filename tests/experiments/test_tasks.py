@@ -44,17 +44,10 @@ def small(preset: str):
     if isinstance(attention, MateConfig) and attention.evaluator == "multi_view":
         attention = dataclasses.replace(attention, bucket_size=4, global_size=4)
     sizes = dict(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=16)
-    return dataclasses.replace(
-        config,
-        encoder=dataclasses.replace(
-            config.encoder, attention=attention, vocab_size=len(VOCABULARY), **sizes
-        ),
-        max_seq_length=24,
-        length_buckets=(),
-        batch_size=4,
-        num_steps=2,
-        dtype="float32",
-    )
+    sizes["vocab_size"] = len(VOCABULARY)
+    encoder = dataclasses.replace(config.encoder, attention=attention, **sizes)
+    short = dict(max_seq_length=24, length_buckets=(), batch_size=4, num_steps=2, dtype="float32")
+    return dataclasses.replace(config, encoder=encoder, **short)
 
 
 def write_records(source, output, task: str) -> None:

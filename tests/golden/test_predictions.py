@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from mate_tf.answers import decoding
+from mate_tf.answers import decoding, spans
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -157,7 +157,7 @@ def test_classes_are_the_originals(golden, name, run):
         golden.not_compared("predictions", name, f"{num_classes} classes")
     config = ClassificationConfig()
     outputs = run.outputs(SequenceClassification, config)
-    answers = decoding.decode_classes(config, outputs)
+    answers = spans.decode_classes(config, outputs)
     assert [answer.class_index for answer in answers] == [int(row["pred_cls"]) for row in run.lines]
     # Of two classes the file has the difference of their logits.
     logits = outputs["class_logits"][:, 1] - outputs["class_logits"][:, 0]
@@ -169,10 +169,10 @@ def test_spans_are_the_originals(golden, name, run):
     config = SpanReadingConfig(kind=run.tapas["span_prediction"])
     outputs = run.outputs(SpanReading, config)
     wordpiece = Wordpiece(run.vocab_file)
-    answers = decoding.decode_spans(
+    answers = spans.decode_spans(
         config, outputs, decoding.Asked(run.tables, run.features, wordpiece)
     )
-    best = decoding.best_spans(
+    best = spans.best_spans(
         outputs["span_logits"], run.features.input_ids.shape[1], config.max_span_length
     )
     rows, columns = np.asarray(run.features.row_ids), np.asarray(run.features.column_ids)

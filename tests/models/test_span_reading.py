@@ -9,8 +9,8 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.decoding import best_spans
 from mate_tf.answers.predictor import inference_function
+from mate_tf.answers.spans import best_spans
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.compilation import portable_graph

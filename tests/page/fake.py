@@ -5,8 +5,7 @@ import time
 
 import numpy as np
 
-from mate_tf.answers.alternatives import answer_of_cells
-from mate_tf.answers.answer import Answer, SelectedCell
+from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells
 from mate_tf.tables.table import Question, Table
 
 CAPITALS = "city\tcountry\nrome\titaly\nparis\tfrance\n"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.answers.alternatives import TokenFacts
+from mate_tf.answers.answer import TokenFacts
 from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD, SURE
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
@@ -195,7 +195,7 @@ class _Result(NamedTuple):
 def _computed(
     asked: RawFeatures, facts: TokenFacts | None, selected: tf.Tensor, likeliest: tf.Tensor
 ) -> _Result:
-    """What `answer_of_cells` computes (mate_tf/answers/alternatives.py); without facts TAPAS's."""
+    """What `answer_of_cells` computes (mate_tf/answers/answer.py); without facts TAPAS's."""
     shape = tf.shape(asked.given.cells)
     batch, size = tf.unstack(tf.shape(selected))
     of_cells = (asked.columns.numbers, asked.columns.units, asked.given.cells)

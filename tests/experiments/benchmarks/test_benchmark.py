@@ -1,5 +1,6 @@
 """The benchmarks, on what is made up and in seconds, and a comparison of signatures."""
 
+import functools
 import json
 
 import pytest
@@ -11,7 +12,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
-from tests.small import export_small, run_binary, succeeded, write_vocabulary
+from tests.small import export_small, succeeded, write_lines, write_vocabulary
 
 
 def run(folder, *options: str) -> str:
@@ -27,11 +28,8 @@ def measured(folder) -> list[dict]:
 def test_measures_each_length_and_goes_on_where_it_stopped(tmp_path):
     first = run(tmp_path, "--architectures=tapas")
     lines = measured(tmp_path)
-    assert [(line["of"], line["name"]) for line in lines] == [
-        ("time", "limit"),
-        ("time", "tapas"),
-        ("memory", "tapas"),
-    ]
+    names = [(line["of"], line["name"]) for line in lines]
+    assert names == [("time", "limit"), ("time", "tapas"), ("memory", "tapas")]
     assert all(len(line["seconds"]) == 2 for line in lines if line["of"] == "time")
     hidden, inner, length = 768, 3072, 64
     products = length * hidden * (4 * hidden + 2 * inner) + 2 * length * length * hidden
@@ -65,11 +63,8 @@ def test_counts_the_products_of_a_graph():
     def products(rows, kernel):
         product = tf.matmul(rows, kernel)  # [5, 3]
         twice = tf.einsum("...ab,cb->...ac", product[None], product)  # [1, 5, 5]
-        return tf.cond(
-            tf.reduce_sum(rows) > 0,
-            lambda: tf.matmul(twice, twice, transpose_a=True),
-            lambda: twice,
-        )
+        squared = functools.partial(tf.matmul, twice, twice, transpose_a=True)
+        return tf.cond(tf.reduce_sum(rows) > 0, squared, lambda: twice)
 
     graph = tf.function(products).get_concrete_function(rows, kernel).graph
     assert matrix_flops(graph) == 2 * (5 * 7 * 3 + 5 * 5 * 3 + 5 * 5 * 5)
@@ -82,11 +77,11 @@ def test_of_shapes_that_are_not_known_it_says_nothing(shape):
     assert matrix_flops(concrete.graph) is None
 
 
-ROWS = [
-    {"id": "first", "question": "a b", "rows": [["1", "c"], ["2", "d"]]},
-    {"id": "long", "question": "c " * 90, "rows": [["1", "c"], ["2", "d"]]},
-    {"id": "second", "question": "h 2", "rows": [["1", "e"], ["f", "g"], ["may 5", "h"]]},
-]
+ROWS = (
+    ("first", "a b", [["1", "c"], ["2", "d"]]),
+    ("long", "c " * 90, [["1", "c"], ["2", "d"]]),
+    ("second", "h 2", [["1", "e"], ["f", "g"], ["may 5", "h"]]),
+)
 
 
 @pytest.fixture(scope="module")
@@ -94,30 +89,18 @@ def folder(tmp_path_factory):
     """An exported model with random weights, and beside it a file of questions."""
     directory = tmp_path_factory.mktemp("compare")
     export_small(directory / "model", 64, tables=True)
-    lines = [
-        {
-            "id": row["id"],
-            "question": row["question"],
-            "answers": [],
-            "table": {"id": row["id"], "header": ["a", "b"], "rows": row["rows"]},
-        }
-        for row in ROWS
-    ]
-    text = "".join(json.dumps(line) + "\n" for line in lines)
-    (directory / "dev.jsonl").write_text(text, encoding="utf-8")
+    lines = []
+    for id_, question, rows in ROWS:
+        table = {"id": id_, "header": ["a", "b"], "rows": rows}
+        lines.append({"id": id_, "question": question, "answers": [], "table": table})
+    write_lines(directory / "dev.jsonl", *lines)
     return directory
-
-
-def compare(folder, *flags):
-    return run_binary(
-        "experiments.benchmarks.compare_signatures", f"--model={folder / 'model'}", *flags
-    )
 
 
 @pytest.mark.medium
 def test_tables_are_answered_and_refused_as_by_the_library(folder):
-    done = compare(folder, f"--data={folder / 'dev.jsonl'}", "--task=JSONL")
-    assert done.returncode == 0, done.stderr
+    flags = f"--model={folder / 'model'}", f"--data={folder / 'dev.jsonl'}", "--task=JSONL"
+    done = succeeded("experiments.benchmarks.compare_signatures", *flags)
     assert done.stdout.splitlines() == [
         "library: 3 questions, 1 refused",
         "tables: 3 of 3 the same, 100.00 %",
@@ -131,10 +114,8 @@ def test_the_features_that_the_graph_makes_in_another_way_are_named(folder):
     assert different_features(builder, None, table, Question("a 1103")) == []
     # The graph reads the parts of a length of time in one order alone.
     table = Table.from_rows([["a"], ["30m 1h"], ["2h 1m"]])
-    assert different_features(builder, None, table, Question("a")) == [
-        "column_ranks",
-        "inv_column_ranks",
-    ]
+    found = different_features(builder, None, table, Question("a"))
+    assert found == ["column_ranks", "inv_column_ranks"]
 
 
 @pytest.fixture(scope="module")
@@ -142,34 +123,30 @@ def questions(tmp_path_factory):
     """Questions about tables of 2 to 700 rows, two each."""
     folder = tmp_path_factory.mktemp("tables")
     write_vocabulary(folder / "vocab.txt")
-    with (folder / "dev.jsonl").open("w", encoding="utf-8") as file:
-        for rows in (2, 30, 300, 700):
-            table = {"id": f"t{rows}", "header": ["a", "b"], "rows": [["c", "d"]] * rows}
-            for number in range(2):
-                line = {"id": f"{rows}-{number}", "question": "a c", "table": table}
-                file.write(json.dumps(line) + "\n")
-    return folder / "dev.jsonl"
-
-
-def run_on_tables(questions, *options: str) -> str:
-    found = succeeded(
-        "experiments.benchmarks.long_tables",
-        f"--data={questions}",
-        "--task=JSONL",
-        "--rounds=1",
-        *options,
+    tables = (
+        {"id": f"t{rows}", "header": ["a", "b"], "rows": [["c", "d"]] * rows}
+        for rows in (2, 30, 300, 700)
     )
-    return found.stdout
+    lines = (
+        {"id": f"{table['id']}-{number}", "question": "a c", "table": table}
+        for table in tables
+        for number in range(2)
+    )
+    return write_lines(folder / "dev.jsonl", *lines)
 
 
 def test_batches_the_pipeline_and_full_coverage_of_long_tables(questions):
-    batches, pipeline = run_on_tables(questions, "--num_tables=3").splitlines()
+    def run_on_tables(option: str) -> list[str]:
+        flags = f"--data={questions}", "--task=JSONL", "--rounds=1", option
+        return succeeded("experiments.benchmarks.long_tables", *flags).stdout.splitlines()
+
+    batches, pipeline = run_on_tables("--num_tables=3")
     # [CLS] a c [SEP] a b, and a row's c d
     assert batches.startswith("batches: 3 tables of 10 to 606 tokens, mean 227: ")
     assert "padded to 512 or 2048, ratio " in batches
     assert pipeline.startswith("pipeline: a table of 66 tokens: ")
     assert float(pipeline.rsplit(" ", 1)[1]) > 0
-    summary, _, head, _, *rows = run_on_tables(questions, "--measure=coverage").splitlines()
+    summary, _, head, _, *rows = run_on_tables("--measure=coverage")
     assert summary.startswith("coverage: 1 tables; all pairs take ")
     assert head.startswith("| table | tokens |")
     assert [row.split(" | ")[:3] for row in rows] == [["| t700", "1,406", "2"]]

@@ -79,16 +79,8 @@ def test_attention_alone_has_no_weights(tmp_path):
     (entry,) = written(tmp_path, Program("attention", "mate_exact", 900))
     *features, query, key, value = entry["arguments"]
     assert len(features) == FEATURES
-    assert (
-        query
-        == key
-        == value
-        == {
-            "shape": [1, 900, 2, 6],
-            "dtype": "bfloat16",
-            "filling": "normal",
-        }
-    )
+    expected = {"shape": [1, 900, 2, 6], "dtype": "bfloat16", "filling": "normal"}
+    assert query == key == value == expected
 
 
 def test_a_table_has_times_beside_the_limit_of_as_many_tokens():

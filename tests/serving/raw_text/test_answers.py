@@ -9,7 +9,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mate_tf.answers.answer import format_number
-from mate_tf.answers.decoding import Asked, decode_cells, decode_classes
+from mate_tf.answers.decoding import Asked, decode_cells
+from mate_tf.answers.spans import decode_classes
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig

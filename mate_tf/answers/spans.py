@@ -1,0 +1,150 @@
+"""From a model's outputs to answers: of classes and of spans.
+
+A span's probability is among all spans within one cell of the body. Headers and histogram rows are
+never part of an answer.
+
+Shapes: B batch, S sequence, C classes, N spans.
+"""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+import tensorflow as tf
+
+from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
+from mate_tf.answers.calibration import softmax
+from mate_tf.answers.decoding import Asked, places_in_body
+from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.models.cell_selection import LOG_ZERO
+from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
+from mate_tf.tables.table import Table
+
+# Spans looked at for each that is wanted: neighbours often say the same, in another cell.
+_SPANS_EACH = 8
+
+
+def decode_classes(
+    config: ClassificationConfig,
+    outputs: Mapping[str, tf.Tensor],
+    asked: Asked | None = None,
+    num_alternatives: int = 0,
+) -> list[Answer]:
+    """Reads the likeliest class of each example, the first of equally likely ones.
+
+    The output is class_logits [B, C]; alternatives are the other classes.
+    """
+    logits = np.asarray(outputs["class_logits"], np.float64)  # [B, C]
+    probabilities = softmax(logits)
+    order = np.argsort(-logits, axis=1, kind="stable")[:, : num_alternatives + 1]
+    scores = np.take_along_axis(probabilities, order, axis=1)
+    names = config.class_names or tuple(map(str, range(config.num_classes)))
+    answers = []
+    for classes, of_classes in zip(order.tolist(), scores.tolist(), strict=True):
+        best, *others = [
+            Answer((names[index],), score=score, class_index=index)
+            for index, score in zip(classes, of_classes, strict=True)
+        ]
+        answers.append(dataclasses.replace(best, alternatives=tuple(others)))
+    return answers
+
+
+def decode_spans(
+    config: SpanReadingConfig,
+    outputs: Mapping[str, tf.Tensor],
+    asked: Asked,
+    num_alternatives: int = 0,
+) -> list[Answer]:
+    """Reads the likeliest span of each example; arguments and errors as of `Decoder`.
+
+    The outputs are span_logits [B, N], about -10000 for an invalid span, and perhaps class_logits
+    [B, C], whose likeliest class is the answer's. Alternatives are the next spans that say
+    something else.
+    """
+    rows, columns = places_in_body(asked)
+    wanted = num_alternatives + 1
+    input_ids = np.asarray(asked.features.input_ids)
+    length = input_ids.shape[1]
+    starts, _ = span_bounds(length, config.max_span_length)  # [N]
+    readable = ((rows >= 0) & (columns >= 0))[:, starts]  # [B, N]
+    logits = np.where(readable, outputs["span_logits"], LOG_ZERO)
+    number = 1 if wanted == 1 else wanted * _SPANS_EACH
+    best = best_spans(logits, length, config.max_span_length, number)
+    classes: list[int | None] = [None] * len(rows)
+    if "class_logits" in outputs:
+        classes = np.asarray(outputs["class_logits"]).argmax(axis=1).tolist()
+    tokens = np.stack([input_ids, rows, columns], axis=1)  # [B, 3, S]
+    answers = []
+    for index, table in enumerate(asked.given_tables):
+        found: list[Answer] = []
+        spans = zip(*(values[index].tolist() for values in best), strict=True)
+        for first, last, score in spans:
+            if len(found) == wanted or score <= 0.0:
+                break
+            other = _span_answer(table, tokens[index], first, last, score, asked.wordpiece)
+            if all(other.items != earlier.items for earlier in found):
+                found.append(other)
+        answer = found[0] if found else no_answer()
+        answers.append(
+            dataclasses.replace(answer, alternatives=tuple(found[1:]), class_index=classes[index])
+        )
+    return answers
+
+
+def _span_answer(
+    table: Table, tokens: np.ndarray, first: int, last: int, score: float, wordpiece: Any
+) -> Answer:
+    """The answer from a span of tokens, of which piece, row and column are given: int [3, S]."""
+    in_cell = (tokens[1:] == tokens[1:, first : first + 1]).all(axis=0)  # [S]
+    begin = int(in_cell.argmax())
+    row, column = tokens[1:, first].tolist()
+    pieces, whole = tokens[0, in_cell].tolist(), table.expanded_rows[row][column]
+    text = span_text(whole, pieces, first - begin, last - begin, wordpiece)
+    cell = SelectedCell(row, column, table.rows[row][column], score)
+    return Answer((text,), (cell,), score=score, number=number_of_text(text))
+
+
+class BestSpans(NamedTuple):
+    """The likeliest spans of each example, best first."""
+
+    starts: np.ndarray  # int32 [B, number], their first tokens
+    ends: np.ndarray  # int32 [B, number], their last tokens
+    probabilities: np.ndarray  # float32 [B, number]; 0 for an invalid span
+
+
+def best_spans(span_logits, length: int, max_span_length: int, number: int = 1) -> BestSpans:
+    """Finds the likeliest spans; of equal ones the shorter, then the earlier comes first.
+
+    The logits are float32 [B, N], about -10000 for an invalid span; ValueError if they are not
+    those of a sequence of this length, S with padding. Where there are fewer than `number`, all N.
+    """
+    logits = np.asarray(span_logits, np.float32)
+    starts, ends = span_bounds(length, max_span_length)
+    if logits.shape[1:] != starts.shape:
+        raise ValueError(
+            f"expected logits of {len(starts)} spans, for {length} tokens and spans of at most "
+            f"{max_span_length}, got shape {logits.shape}"
+        )
+    found = np.argsort(-logits, axis=1, kind="stable")[:, :number]
+    weights = np.exp(logits - logits.max(axis=1, keepdims=True, initial=LOG_ZERO))
+    weights *= logits > LOG_ZERO / 2  # [B, N]
+    total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
+    return BestSpans(starts[found], ends[found], np.take_along_axis(weights / total, found, axis=1))
+
+
+def span_text(text: str, pieces: list[int], first: int, last: int, wordpiece: Wordpiece) -> str:
+    """The part of a cell's text from one of its pieces to another, as it is written there.
+
+    `pieces` are the ids of the cell's pieces in the sequence, `first` and `last` places among them.
+    Where the sequence does not hold the cell's first pieces, it is the pieces joined to words.
+    """
+    text = text.encode("utf-8", "ignore").decode()  # as it is tokenized
+    all_pieces, starts = wordpiece.ids_and_starts(text)
+    if all_pieces[: len(pieces)] != pieces:
+        words = " ".join(wordpiece.vocabulary[piece] for piece in pieces[first : last + 1])
+        return words.replace(" ##", "")
+    # Several pieces may begin with the same character.
+    ends = [start for start in starts[last + 1 :] if start > starts[last]]
+    return text[starts[first] : ends[0] if ends else len(text)].strip()
