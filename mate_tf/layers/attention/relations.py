@@ -57,10 +57,7 @@ def pairwise_relation(
 ) -> tf.Tensor:
     """The relation of each of F queries to each of T keys (TableFormer paper, section 4.1).
 
-    Args:
-        query: features [..., F].
-        key: features [..., T].
-        disabled: relations that count as "other" (TableFormer paper, section 5.6).
+    Disabled relations count as "other" (section 5.6).
 
     Returns:
         int32 [..., F, T], indices of RELATION_NAMES; padding has 0.
@@ -137,6 +134,10 @@ class RelationBias(keras.layers.Layer):
         tables = [tf.cast(tf.convert_to_tensor(weight), self.compute_dtype) for weight in weights]
         return tuple(table[:, heads] for table in tables)
 
+    def scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
+        """As `relation_scores`, for h consecutive heads from one on."""
+        return relation_scores(query, one_hot, *self.tables(first_head, query.shape[1]))
+
     def get_config(self):
         return super().get_config() | {
             "num_heads": self.num_heads,
@@ -147,13 +148,12 @@ class RelationBias(keras.layers.Layer):
 
 
 def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
-    """What the relations add to the attention scores.
+    """What the relations add to the attention scores, after their division.
 
     Args:
         query: float [B, h, ..., F, E].
         one_hot: float [B, K, ..., F, T].
-        *tables: biases, float [K, h]; then, if any, vectors that multiply the query, float
-            [K, h, E].
+        *tables: of `RelationBias.tables`.
 
     Returns:
         float [B, h, ..., F, T].

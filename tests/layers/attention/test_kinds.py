@@ -1,22 +1,32 @@
-"""The evaluator that follows the length, against either of the two."""
+"""The kinds of attention: which one computes, by architecture or by length, and Linformer's."""
 
 import dataclasses
 
+import numpy as np
 import pytest
 import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import MateConfig, MateTableFormerConfig
+from mate_tf.config import ARCHITECTURES, AttentionConfig, MateConfig, MateTableFormerConfig
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.kinds import (
     BREAK_EVEN_FULL,
     BREAK_EVEN_WINDOW,
+    ByLength,
     MultiViewAttention,
     SelfAttention,
 )
+from mate_tf.layers.attention.table_etc import TableETC
 from tests.layers import small_layers as small
 
+IMPLEMENTATIONS = {
+    **dict.fromkeys(ARCHITECTURES, Dense),
+    **dict.fromkeys(("mate", "mate_tableformer"), ByLength),
+    "linformer": Linformer,
+    "table_etc": TableETC,
+}
 LONGEST = 20
 KINDS: dict[str, MateConfig] = {
     "mate": MateConfig(bucket_size=3, global_size=4, dense_up_to=LONGEST),
@@ -25,13 +35,24 @@ KINDS: dict[str, MateConfig] = {
 }
 
 
-def layer_of(attention: MateConfig):
+@pytest.mark.parametrize("name", ARCHITECTURES)
+def test_each_architecture_has_its_implementation_and_comes_back(name):
+    options = {"sequence_length": 6} if name == "linformer" else {}
+    layer = SelfAttention(2, 4, AttentionConfig(name, **options), name="a")
+    assert type(layer.implementation) is IMPLEMENTATIONS[name]
+    again = SelfAttention.from_config(layer.get_config())
+    assert (again.name, again.attention) == ("a", layer.attention)
+
+
+@pytest.mark.parametrize("name", ["tapas", "sat", "table_etc"])
+def test_multi_view_attention_takes_sorted_heads_alone(name):
+    message = rf"expected architecture in \('mate', 'mate_tableformer'\) .*, got '{name}'"
+    with pytest.raises(ValueError, match=message):
+        MultiViewAttention(2, 4, architecture=name)
+
+
+def layer_of(attention: AttentionConfig):
     return small.random_weights(SelfAttention(2, small.HIDDEN // 2, attention))
-
-
-def chosen_and_forced(kind: str):
-    """A layer that goes by the length, and one with the same weights that is never dense."""
-    return layer_of(KINDS[kind]), layer_of(dataclasses.replace(KINDS[kind], dense_up_to=0))
 
 
 def inputs_of(length: int) -> tuple[tf.Tensor, TokenFeatures]:
@@ -43,7 +64,7 @@ def inputs_of(length: int) -> tuple[tf.Tensor, TokenFeatures]:
 @pytest.mark.medium
 @pytest.mark.parametrize("kind", KINDS)
 def test_computes_the_same_on_both_sides_and_gradients_pass_through_both(kind):
-    chosen, forced = chosen_and_forced(kind)
+    chosen, forced = map(layer_of, (KINDS[kind], dataclasses.replace(KINDS[kind], dense_up_to=0)))
     in_graph = small.of_any_length(chosen)
 
     @settings(max_examples=15)
@@ -55,7 +76,6 @@ def test_computes_the_same_on_both_sides_and_gradients_pass_through_both(kind):
             small.assert_same_where(features.input_mask, call(hidden, features), expected)
 
     check()
-    chosen, forced = chosen_and_forced(kind)
     found = small.of_any_length(
         lambda x, f: small.gradients(chosen, x, f, f.input_mask, training=True)
     )
@@ -78,7 +98,6 @@ def test_the_path_not_taken_costs_no_plan_and_xla_and_training_take_the_linear_o
         dense, linear = small.of_any_length(plan_sizes)(*inputs_of(length))
         seen[length] = int(dense), int(linear)
     assert seen == {LONGEST: (LONGEST**2, 4), 10 * LONGEST: (1, 4 * 10 * LONGEST)}
-    layer = layer_of(KINDS["mate"])
     inputs = inputs_of(12)
     found = small.of_any_length(layer, jit_compile=True)(*inputs)
     small.assert_same_where(inputs[1].input_mask, found, layer(*inputs))
@@ -101,3 +120,45 @@ def test_the_break_even_length_follows_the_dtype_and_the_configuration():
     assert longest(coverage=1.0, dtype="bfloat16") == BREAK_EVEN_FULL["bfloat16"][0]
     assert longest(dtype="float16") == longest()  # not measured
     assert MultiViewAttention(2, 4).implementation.longest(False) == 0
+
+
+def linformer_and_inputs():
+    """One of six tokens to three, and inputs whose second example ends in padding."""
+    layer = layer_of(AttentionConfig("linformer", sequence_length=6, projected_length=3))
+    features = small.token_features(input_mask=[[1] * 6, [1] * 4 + [0, 0]])
+    return layer, small.hidden_states(2, 6), features
+
+
+def test_linformer_equals_its_definition_whatever_stands_in_the_padding():
+    layer, inputs, features = linformer_and_inputs()
+    weights = layer.implementation.length_projection.numpy()
+    query, key, value = (heads.numpy() for heads in layer.heads(inputs))
+    context = np.zeros((2, 6, 2, 4))
+    for example, real in enumerate((6, 4)):
+        for head in range(2):
+            keys, values = (weights[:real].T @ x[example, :real, head] for x in (key, value))
+            context[example, :, head] = small.attention_in_float64(
+                query[example, :, head], keys, values
+            )
+    output = layer.output_projection
+    expected = context.reshape(2, 6, 8) @ output.kernel.numpy() + output.bias.numpy()
+    actual = layer(inputs, features).numpy()
+    np.testing.assert_allclose(actual, expected, atol=1e-5)
+    other = inputs.numpy()
+    other[1, 4:] += 100.0
+    changed = layer(tf.constant(other), features).numpy()
+    np.testing.assert_array_equal(changed[0], actual[0])
+    np.testing.assert_allclose(changed[1, :4], actual[1, :4], atol=1e-6)
+
+
+@pytest.mark.parametrize("length", [5, 7])
+def test_another_length_is_refused_by_linformer_also_in_a_graph_of_any_length(length):
+    layer, inputs, features = linformer_and_inputs()
+    run = small.of_any_length(layer)
+    assert run(inputs, features).shape == inputs.shape
+    other = small.hidden_states(1, length), small.token_features(input_mask=[1] * length)
+    message = f"of 6 tokens, which this Linformer projects to 3, got {length}"
+    with pytest.raises(ValueError, match=message):
+        layer(*other)
+    with pytest.raises(tf.errors.InvalidArgumentError, match="expected sequences of 6 tokens"):
+        run(*other)
