@@ -87,14 +87,6 @@ def test_gradients_equal_the_dense_evaluations(bucket_size, global_size, tokens,
     )
 
 
-def test_unknown_lengths_compute_what_known_ones_do():
-    fast = small.random_weights(multi_view(SMALL, 2))
-    dynamic = small.of_any_length(fast)
-    for length in (1, 4, 19):
-        features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
-        np.testing.assert_allclose(dynamic(inputs, features), fast(inputs, features), atol=1e-6)
-
-
 def test_views_show_the_global_part_the_buckets_and_neighbours_in_an_order_of_integers():
     embedding = tf.reshape(tf.range(8.0), [1, 8, 1, 1])
     order = tf.constant([[7, 6, 5, 4, 3, 2, 1, 0]])

@@ -85,18 +85,6 @@ def test_tiles_are_larger_where_most_of_them_meet(cells, by_row, by_column):
     assert [int(plan.tile_size) for plan in plans] == [by_row, by_column]
 
 
-def test_lengths_unknown_to_the_graph_work_also_with_xla():
-    tiled, dense = tiled_and_dense()
-    run = small.of_any_length(tiled)
-    for length in (21, 26):
-        features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
-        small.assert_same_where(features.input_mask, run(inputs, features), dense(inputs, features))
-    tiled, dense = tiled_and_dense()
-    inputs = small.hidden_states(1, 24), small.features_of([TABLE], 24)
-    found = small.of_any_length(tiled, jit_compile=True)(*inputs)
-    small.assert_same_where(inputs[1].input_mask, found, dense(*inputs))
-
-
 @pytest.mark.medium
 def test_the_same_program_of_xla_serves_any_number_of_pairs():
     tiled, dense = tiled_and_dense(tile=8)
