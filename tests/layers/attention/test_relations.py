@@ -59,26 +59,22 @@ def serialized(rows, columns, question: int, seed: int):
 
     Cells have one to three tokens, whose ids and ranks follow from the cell alone.
     """
-    tokens = [(0, 0, 0, index, (0, 0)) for index in range(question)]
+    random = np.random.default_rng(seed)
+    cells = {
+        (row, column): (random.integers(0, 40, random.integers(1, 4)), random.integers(0, 8))
+        for row in range(len(rows) + 1)
+        for column in range(1, len(columns) + 1)
+    }
+    tokens = {((0, 0), index): (random.integers(0, 40), 0, 0, 0, 0) for index in range(question)}
     for place, row in enumerate([0, *rows]):
         for column_place, column in enumerate(columns, start=1):
-            random = np.random.default_rng((seed, row, column))
-            for piece in range(random.integers(1, 4)):
-                tokens.append((1, column_place, place, piece, (int(row), int(column))))
-    ids, ranks = [], []
-    for segment, _, _, piece, cell in tokens:
-        source = (seed, 7, *cell, piece) if segment else (seed, 8, piece)
-        ids.append(int(np.random.default_rng(source).integers(0, 40)))
-        ranks.append(int(np.random.default_rng((seed, 9, *cell)).integers(0, 8)) if segment else 0)
-    features = token_features(
-        input_ids=ids,
-        input_mask=[1] * len(tokens),
-        segment_ids=[token[0] for token in tokens],
-        column_ids=[token[1] for token in tokens],
-        row_ids=[token[2] for token in tokens],
-        column_ranks=ranks,
-    )
-    return features, {(token[4], token[3]): index for index, token in enumerate(tokens)}
+            ids, rank = cells[row, column]
+            for piece, id_ in enumerate(ids):
+                tokens[(row, column), piece] = (id_, 1, column_place, place, rank)
+    names = ("input_ids", "segment_ids", "column_ids", "row_ids", "column_ranks")
+    features = dict(zip(names, zip(*tokens.values(), strict=True), strict=True))
+    index = {token: place for place, token in enumerate(tokens)}
+    return token_features(input_mask=[1] * len(tokens), **features), index
 
 
 def in_two_orders(encoder: TableEncoder, tables, question: int, seed: int):
