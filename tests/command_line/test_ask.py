@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from mate_tf.answers.alternatives import answer_of_cells
 from mate_tf.answers.answer import SelectedCell, apply_min_score
 from mate_tf.command_line import ask as ask_command
+from mate_tf.command_line.ask import is_path
 from mate_tf.command_line.main import main
 from mate_tf.serving import folder, loading
 from mate_tf.serving.folder import DEFAULT_MODEL
@@ -116,7 +117,16 @@ def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, predictor, ci
     assert all(f"`{key}`" in documented for key in record["cells"][0])
 
 
-@given(question=st.text(max_size=30))
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("a.csv", True), ("A.TSV.GZ", True), (".", True), ("", False), (".TSV", False), ("\0", False)]
+    + [("why " * 100, False), ("w" * 5_000, False), ("what is a.csv", False)],
+)
+def test_questions_are_told_from_paths(text, expected):
+    assert is_path(text) is expected
+
+
+@given(question=st.text(max_size=30).filter(lambda text: not is_path(text)))
 def test_any_question_is_answered_or_refused(cities, question):
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:

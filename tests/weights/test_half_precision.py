@@ -122,6 +122,9 @@ def test_damaged_files_are_named(weights):
     save_file({"a": np.ones(2, np.float16)}, path)
     with pytest.raises(ValueError, match="weights of a run with their step in"):
         _ = run_weights(weights).step
+    save_file({"a": np.ones(2, np.int16)}, path)
+    with pytest.raises(ValueError, match=r"expected weights of .*, got I16 for 'a' in .*model"):
+        run_weights(weights)
     path.write_bytes(b"no tensors")
     with pytest.raises(ValueError, match=r"expected safetensors in .*model\.safetensors"):
         find_model(weights)

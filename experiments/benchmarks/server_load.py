@@ -1,0 +1,183 @@
+"""Loads a server with clients of real tables, and prints errors, times and memory.
+
+    python -m experiments.benchmarks.server_load --wtq=WikiTableQuestions --minutes=10
+
+It starts `mate-tf serve` and says how soon it is live and ready, and its memory while idle. Then
+--clients ask questions of WikiTableQuestions' training split one after the other, --long_share of
+them about tables of --long_tokens tokens: one column, one cell, or 60 columns. Last, requests come
+at random times, at 80 % of what the server took before. Clients and server share the machine.
+"""
+
+import asyncio
+import itertools
+import json
+import pathlib
+import random
+import statistics
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from typing import NamedTuple
+
+from absl import app, flags
+
+from mate_tf.datasets.tasks import read_split
+
+_WTQ = flags.DEFINE_string("wtq", None, "the folder of WikiTableQuestions' release", required=True)
+_CLIENTS = flags.DEFINE_integer("clients", 32, "clients at once", lower_bound=1)
+_MINUTES = flags.DEFINE_float("minutes", 10, "minutes of clients one after the other", 0)
+_OPEN_MINUTES = flags.DEFINE_float("open_minutes", 3, "minutes of requests at random times", 0)
+_LONG_SHARE = flags.DEFINE_float("long_share", 0.01, "share of long tables", 0, 1)
+_LONG_TOKENS = flags.DEFINE_integer("long_tokens", 16_384, "tokens of long tables", 512)
+_SEED = flags.DEFINE_integer("seed", 1, "the seed of the order and of the times")
+
+_PATIENCE = 300.0  # seconds
+_WORDS_A_ROW = 6  # of the long tables' cells; each is one token
+
+
+class Reply(NamedTuple):
+    """What came of a request: when it was asked, the seconds, and a status or an error's name."""
+
+    asked: float
+    seconds: float
+    outcome: str
+
+
+def main(_: list[str]) -> None:
+    start = time.monotonic()
+    command = [sys.executable, "-m", "mate_tf", "serve", "--name=tables", "--port=8091"]
+    command += [f"--max-tokens={_LONG_TOKENS.value}", "--max-body-bytes=4000000"]
+    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    try:
+        asyncio.run(_measure(server, start))
+    finally:
+        server.terminate()
+        server.wait()
+
+
+async def _measure(server: subprocess.Popen, start: float) -> None:
+    import httpx
+
+    limits = httpx.Limits(max_connections=1_000)
+    async with httpx.AsyncClient(
+        base_url="http://127.0.0.1:8091", limits=limits, timeout=_PATIENCE
+    ) as client:
+        for path in ("/v2/health/live", "/v2/health/ready"):
+            while not await _is_up(client, path):
+                if server.poll() is not None:
+                    raise SystemExit(f"the server ended with {server.returncode}")
+                await asyncio.sleep(0.05)
+            print(f"{path}: {time.monotonic() - start:.1f} s", flush=True)
+        print(f"idle: {_megabytes(server, 'VmRSS'):,} MB", flush=True)
+        bodies = _bodies(random.Random(_SEED.value))
+        replies = await _clients_in_turn(client, bodies, server)
+        rate = len(replies) / (60 * _MINUTES.value)
+        _print(f"{_CLIENTS.value} clients, {_MINUTES.value:g} minutes", replies)
+        print(f"peak: {_megabytes(server, 'VmHWM'):,} MB", flush=True)
+        bodies = _bodies(random.Random(_SEED.value + 1), long_share=0)
+        replies = await _at_random_times(client, bodies, 0.8 * rate)
+        _print(f"{0.8 * rate:.1f} requests a second at random times", replies)
+
+
+async def _is_up(client, path: str) -> bool:
+    import httpx
+
+    try:
+        return (await client.get(path)).status_code == 200
+    except httpx.TransportError:
+        return False
+
+
+def _bodies(draw: random.Random, long_share: float | None = None) -> Iterator[bytes]:
+    """Requests without end, about tables in a random order."""
+    read = read_split("WTQ", _WTQ.value, "train")
+    of_tables = {table.table_id: (table, question) for table, question in read}
+    pairs = list(of_tables.values())
+    long_tables = itertools.cycle(_long_tables(_LONG_TOKENS.value - 500))
+    share = _LONG_SHARE.value if long_share is None else long_share
+    while True:
+        if draw.random() < share:
+            question, table = "which one is it?", next(long_tables)
+        else:
+            chosen, asked = draw.choice(pairs)
+            question, table = asked.text, {"header": chosen.header, "rows": chosen.rows}
+        yield json.dumps({"instances": [{"question": question, "table": table}]}).encode()
+
+
+def _long_tables(tokens: int) -> Iterator[dict]:
+    rows = tokens // _WORDS_A_ROW
+    yield {"header": ["a"], "rows": [["one " * _WORDS_A_ROW]] * rows}
+    yield {"header": ["a"], "rows": [["b " * 4_900]]}  # a cell has 10,000 characters at most
+    yield {"header": ["a"] * 60, "rows": [["b"] * 60] * (tokens // 60 - 1)}
+
+
+async def _ask(client, body: bytes) -> Reply:
+    import httpx
+
+    asked = time.monotonic()
+    try:
+        reply = await client.post("/v1/models/tables:predict", content=body)
+        outcome = str(reply.status_code)
+        if reply.status_code == 413:
+            outcome += " " + reply.json()["code"]
+    except httpx.TransportError as error:
+        outcome = type(error).__name__
+    return Reply(asked, time.monotonic() - asked, outcome)
+
+
+async def _clients_in_turn(client, bodies: Iterator[bytes], server) -> list[Reply]:
+    """The replies to clients that each wait for theirs; prints the memory each minute."""
+    replies: list[Reply] = []
+    end = time.monotonic() + 60 * _MINUTES.value
+
+    async def one() -> None:
+        while time.monotonic() < end:
+            replies.append(await _ask(client, next(bodies)))
+
+    async def watch() -> None:
+        while time.monotonic() < end:
+            await asyncio.sleep(60)
+            print(f"{len(replies)} replies, {_megabytes(server, 'VmRSS'):,} MB", flush=True)
+
+    await asyncio.gather(watch(), *(one() for _ in range(_CLIENTS.value)))
+    return replies
+
+
+async def _at_random_times(client, bodies: Iterator[bytes], rate: float) -> list[Reply]:
+    """The replies to requests that come whether or not others were answered."""
+    draw = random.Random(_SEED.value)
+
+    async def times() -> AsyncIterator[None]:
+        due = end = time.monotonic()
+        end += 60 * _OPEN_MINUTES.value
+        while due < end:
+            due += draw.expovariate(rate)
+            await asyncio.sleep(max(due - time.monotonic(), 0))
+            yield
+
+    asked = [asyncio.create_task(_ask(client, next(bodies))) async for _ in times()]
+    return await asyncio.gather(*asked)
+
+
+def _print(title: str, replies: list[Reply]) -> None:
+    outcomes = Counter(reply.outcome for reply in replies)
+    seconds = sorted(reply.seconds for reply in replies if reply.outcome == "200")
+    median, late = statistics.median(seconds), seconds[int(0.99 * len(seconds))]
+    print(
+        f"{title}: {len(replies)} requests, {dict(outcomes)}; median {median:.2f} s, 99th "
+        f"percentile {late:.2f} s, {late / median:.1f} times; longest {seconds[-1]:.1f} s",
+        flush=True,
+    )
+
+
+def _megabytes(server: subprocess.Popen, what: str) -> int:
+    """The memory of the server's process: VmRSS now, VmHWM at most."""
+    lines = pathlib.Path(f"/proc/{server.pid}/status").read_text().splitlines()
+    found = dict(line.split(":", 1) for line in lines)
+    return int(found[what].split()[0]) // 1024
+
+
+if __name__ == "__main__":
+    app.run(main)
