@@ -178,6 +178,13 @@ class MateTableFormerConfig(TableFormerConfig, MateConfig):
 
 
 @dataclasses.dataclass(frozen=True)
+class MateNeighboursConfig(MateConfig):
+    """MATE's heads. Those of columns learn biases for the rows above and below each cell's."""
+
+    architecture: str = "mate_neighbours"
+
+
+@dataclasses.dataclass(frozen=True)
 class LinformerConfig(AttentionConfig):
     """Every token attends to a learned projection of the sequence.
 
@@ -275,6 +282,7 @@ _KINDS: Mapping[str, type[AttentionConfig]] = {
     "mate": MateConfig,
     "tableformer": TableFormerConfig,
     "mate_tableformer": MateTableFormerConfig,
+    "mate_neighbours": MateNeighboursConfig,
     "linformer": LinformerConfig,
     "grammar_hard": GrammarHardConfig,
     "grammar_soft": GrammarSoftConfig,

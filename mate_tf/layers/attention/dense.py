@@ -94,7 +94,12 @@ class Dense:
             if heads.grammar_bias is None:
                 bias, favoured = attention.grammar_bias * favoured, None
         return tuple(
-            DensePlan(self._mask(features, group), relations, bias, favoured)
+            DensePlan(
+                self._mask(features, group),
+                None if heads.relations_of(group) is None else relations,
+                bias,
+                favoured,
+            )
             for group in heads.groups
         )
 
@@ -118,7 +123,7 @@ class Dense:
 
     def _attend_group(self, group: OfGroup, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
-        relations, grammar_bias = self.heads.relations, self.heads.grammar_bias
+        relations, grammar_bias = group.relations, self.heads.grammar_bias
         biases = [] if plan.bias is None else [plan.bias]
         if relations is not None and plan.relations is not None:
             biases.append(relations.scores(group.projected.query, plan.relations, group.first_head))

@@ -20,6 +20,7 @@ from mate_tf.config import (
     GrammarSoftConfig,
     LinformerConfig,
     MateConfig,
+    MateNeighboursConfig,
     TableETCConfig,
     TableFormerConfig,
 )
@@ -29,7 +30,7 @@ from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.grammar import GrammarBias
 from mate_tf.layers.attention.multi_view import MultiViews
 from mate_tf.layers.attention.patterns import Heads, Projected
-from mate_tf.layers.attention.relations import RelationBias
+from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
 from mate_tf.layers.basic import Dropout, Linear, SeededDropout, seeds_after
@@ -196,11 +197,14 @@ class SelfAttention(keras.layers.Layer):
         self.key = Linear(units, name="key", **common)
         self.value = Linear(units, name="value", **common)
         self.relations = self.grammar_bias = None
+        options: tuple = ()
         if isinstance(attention, TableFormerConfig):
-            kind, disabled = attention.relation_kind, attention.disabled_relations
-            self.relations = RelationBias(
-                num_heads, head_size, kind, disabled, name="relations", dtype=dtype
-            )
+            options = attention.relation_kind, attention.disabled_relations
+        elif isinstance(attention, MateNeighboursConfig):
+            options = (NEIGHBOURS,)
+        if options:
+            sizes = num_heads, head_size
+            self.relations = RelationBias(*sizes, *options, name="relations", dtype=dtype)
         if isinstance(attention, GrammarSoftConfig) and attention.learn_grammar_bias:
             alpha = attention.grammar_bias
             self.grammar_bias = GrammarBias(num_heads, alpha, name="grammar", dtype=dtype)
@@ -321,7 +325,8 @@ class MultiViewAttention(SelfAttention):
         original_bucketing: whether to join the first and last bucket, and repeat keys with fewer
             than three buckets, as the authors' release does.
         architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations,
-            whose `relation_kind` and `disabled_relations` are options then.
+            whose `relation_kind` and `disabled_relations` are options then, or "mate_neighbours"
+            for biases of the cells above and below.
         dense_up_to: the longest sequence that is computed over all pairs, with the same result;
             None for the longest one where this is faster.
         **kwargs: temperature, dropout and initializer_range of `SelfAttention`, and Keras's.
@@ -370,8 +375,8 @@ class MultiViewAttention(SelfAttention):
         attention = from_dict(AttentionConfig, options, "attention")
         if not isinstance(attention, MateConfig):
             raise ValueError(
-                "expected architecture in ('mate', 'mate_tableformer') of a MultiViewAttention, "
-                f"got {architecture!r}"
+                "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
+                f"MultiViewAttention, got {architecture!r}"
             )
         super().__init__(num_heads, head_size, attention, **kwargs)
 

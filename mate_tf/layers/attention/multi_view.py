@@ -300,7 +300,7 @@ class MultiViews:
         """The orders and masks of the views."""
         heads = self.heads
         return tuple(
-            group_plan(features, group, sort_by, self.attention, heads.relations)
+            group_plan(features, group, sort_by, self.attention, heads.relations_of(group))
             for group, sort_by in heads.sorted_groups
         )
 
@@ -321,7 +321,7 @@ class MultiViews:
         queries = views_of(query, plan.where, ("global_", "long"))
         keys, values = (views_of(one, plan.where, ("global_", "window")) for one in key_and_value)
         global_bias = long_bias = None
-        if (relations := self.heads.relations) is not None:
+        if (relations := group.relations) is not None:
             global_bias = relations.scores(queries.global_, plan.global_relations, group.first_head)
             long_bias = relations.scores(queries.long, plan.long_relations, group.first_head)
         context = multi_view_attention(

@@ -24,7 +24,7 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import GrammarBias, RelatedTags, allowed_tags
-from mate_tf.layers.attention.relations import RelationBias
+from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.softmax import scores_are_small
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import custom_gradient
@@ -106,7 +106,7 @@ class Heads:
     attention: AttentionConfig  # the pattern and its parameters
     temperature: float  # divides the attention scores
     compute_dtype: str  # of the scores
-    relations: RelationBias | None = None  # the layer's, for TableFormer's relations
+    relations: RelationBias | None = None  # the layer's
     grammar_bias: GrammarBias | None = None  # the layer's, for favoured pairs
 
     @property
@@ -124,11 +124,20 @@ class Heads:
         """The head groups, each with the feature that it sorts by."""
         return [(group, group.sort_by) for group in self.groups if group.sort_by is not None]
 
+    def relations_of(self, group: HeadGroup) -> RelationBias | None:
+        """The relations that a group's heads may see: those within rows see no neighbouring row."""
+        within_rows = group.sort_by == "row_ids"
+        is_seen = self.relations is None or self.relations.kind != NEIGHBOURS or not within_rows
+        return self.relations if is_seen else None
+
     def scores_are_small(self, projected: "Projected", training: bool) -> tf.Tensor | None:
-        """As `softmax.scores_are_small`; None also with relations."""
-        if self.relations is not None or training:
+        """As `softmax.scores_are_small`; None also in training and with vectors of relations."""
+        biases: tuple[tf.Tensor, ...] = ()
+        if self.relations is not None:
+            biases = self.relations.tables(0, self.num_heads)
+        if training or len(biases) > 1:
             return None
-        return scores_are_small(projected.query, projected.key, self.scale)
+        return scores_are_small(projected.query, projected.key, self.scale, *biases)
 
 
 class Projected(NamedTuple):
@@ -144,6 +153,7 @@ class OfGroup(NamedTuple):
 
     projected: Projected  # float [B, h, S, E] each
     first_head: int  # the index of its first head
+    relations: RelationBias | None  # as of `Heads.relations_of`
     dropout: SeededDropout | None  # applied to its attention probabilities
     scores_are_small: tf.Tensor | None  # as of `Heads`
 
@@ -165,7 +175,8 @@ def by_groups(
 
     A function of each group and its plan computes the group's context [B, h, S, E].
     """
-    sizes = [group.num_heads for group in heads.groups]
+    groups = heads.groups
+    sizes = [group.num_heads for group in groups]
     first_heads = itertools.accumulate([0, *sizes[:-1]])
     split = [tf.split(heads_first(tensor), sizes, axis=1) for tensor in projected]
     contexts = []
@@ -173,7 +184,8 @@ def by_groups(
         zip(first_heads, plans, *split, strict=True)
     ):
         dropped = dropout and dropout.fold_in(index)
-        given = OfGroup(Projected(*tensors), first_head, dropped, scores_are_small)
+        relations = heads.relations_of(groups[index])
+        given = OfGroup(Projected(*tensors), first_head, relations, dropped, scores_are_small)
         contexts.append(attend_group(given, plan))
     context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
     return heads_first(context)  # and back: [B, S, H, E]

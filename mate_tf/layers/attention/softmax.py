@@ -72,15 +72,20 @@ def weighted_sum(
     return tf.cond(scores_are_small, by_exponentials, by_softmax)
 
 
-def scores_are_small(query: tf.Tensor, key: tf.Tensor, scale: float) -> tf.Tensor | None:
+def scores_are_small(
+    query: tf.Tensor, key: tf.Tensor, scale: float, *biases: tf.Tensor
+) -> tf.Tensor | None:
     """Whether float32 holds the exponentials of all scores, judged by the vectors' lengths.
 
-    The scores are products of float [..., E] times a scale. None if it is unknown or no help:
-    without compiling, and within XLA, which optimizes this itself.
+    The scores are products of float [..., E] times a scale, and one bias or none. None if it is
+    unknown or no help: without compiling, and within XLA, which optimizes this itself.
     """
     if compiles_with_xla() or not compiles_one_pass() or query.dtype == tf.float16:
         return None
-    return _largest_product(query, key) <= _SMALL / scale
+    largest = _largest_product(query, key) * scale
+    for bias in biases:
+        largest += tf.cast(tf.reduce_max(tf.abs(bias)), tf.float32)
+    return largest <= _SMALL
 
 
 @OnePass

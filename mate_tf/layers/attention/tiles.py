@@ -165,7 +165,8 @@ class Tiles:
             most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
             if compiles_with_xla():  # a list that is filled up should not be long
                 most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
-            pairs = partial(pairs_of_round, plan, most, group.pattern, heads.relations)
+            relations = heads.relations_of(group)
+            pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
             plans.append(dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs)))
         return tuple(plans)
 
@@ -195,8 +196,8 @@ class Tiles:
             return tf.reshape(tensor, [-1, num_heads, size, head_size])
 
         tables: tuple[tf.Tensor, ...] = ()
-        if heads.relations is not None:
-            bias, *vectors = heads.relations.tables(group.first_head, num_heads)
+        if group.relations is not None:
+            bias, *vectors = group.relations.tables(group.first_head, num_heads)
             tables = bias, *(table / scale for table in vectors)
         assert plan.rounds is not None
         tiles = Projected(*map(in_tiles, (query * scale, *key_and_value)))

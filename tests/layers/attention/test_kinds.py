@@ -8,7 +8,13 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import ARCHITECTURES, AttentionConfig, MateConfig, MateTableFormerConfig
+from mate_tf.config import (
+    ARCHITECTURES,
+    AttentionConfig,
+    MateConfig,
+    MateNeighboursConfig,
+    MateTableFormerConfig,
+)
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.kinds import (
@@ -24,7 +30,7 @@ from tests.small import cases
 
 IMPLEMENTATIONS = {
     **dict.fromkeys(ARCHITECTURES, Dense),
-    **dict.fromkeys(("mate", "mate_tableformer"), ByLength),
+    **dict.fromkeys(("mate", "mate_tableformer", "mate_neighbours"), ByLength),
     "linformer": Linformer,
     "table_etc": TableETC,
 }
@@ -32,6 +38,7 @@ LONGEST = 20
 KINDS: dict[str, MateConfig] = {
     "mate": MateConfig(bucket_size=3, global_size=4, dense_up_to=LONGEST),
     "with relations": MateTableFormerConfig(bucket_size=3, global_size=4, dense_up_to=LONGEST),
+    "with neighbours": MateNeighboursConfig(bucket_size=3, global_size=4, dense_up_to=LONGEST),
     "full coverage": MateConfig(bucket_size=3, coverage=1.0, dense_up_to=LONGEST),
 }
 
@@ -47,7 +54,7 @@ def test_each_architecture_has_its_implementation_and_comes_back(name):
 
 @pytest.mark.parametrize("name", ["tapas", "sat", "table_etc"])
 def test_multi_view_attention_takes_sorted_heads_alone(name):
-    message = rf"expected architecture in \('mate', 'mate_tableformer'\) .*, got '{name}'"
+    message = rf"expected architecture in \('mate', .*, 'mate_neighbours'\) .*, got '{name}'"
     with pytest.raises(ValueError, match=message):
         MultiViewAttention(2, 4, architecture=name)
 

@@ -1,4 +1,4 @@
-"""TableFormer's relations, and what they are for: no order of rows and columns matters."""
+"""Relations: TableFormer's, so that no order of rows and columns matters, and neighbours."""
 
 import dataclasses
 
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.relations import RELATION_NAMES, pairwise_relation
+from mate_tf.layers.attention.relations import RELATION_NAMES, neighbouring_row, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
+from tests.layers import small_layers as small
 from tests.layers.small_layers import ENCODER, token_features
 from tests.small import cases
 
@@ -52,6 +53,19 @@ def test_the_relation_of_two_tokens_is_other_where_it_is_disabled():
     disabled = pairwise_relation(FEATURES, FEATURES, (2, 4, 6)).numpy()
     expected = np.where(np.isin(everything, (2, 4, 6)), 0, everything)
     np.testing.assert_array_equal(disabled, expected)
+
+
+@given(tokens=small.ANY_TOKENS)
+def test_the_cells_above_and_below_are_those_of_the_column(tokens):
+    features = small.features_of([tokens], len(tokens) + 2)
+    found = neighbouring_row(features, features).numpy()[0]
+    places = [(column, row) if segment and row else None for segment, column, row in tokens]
+    for query, key in np.ndindex(*found.shape):
+        pair = [places[i] if i < len(places) else None for i in (query, key)]
+        expected = -1
+        if None not in pair and pair[0][0] == pair[1][0]:
+            expected = {-1: 0, 1: 1}.get(pair[1][1] - pair[0][1], -1)
+        assert found[query, key] == expected
 
 
 def serialized(rows, columns, question: int, seed: int):

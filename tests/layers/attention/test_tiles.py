@@ -27,6 +27,7 @@ RELATIONS = [
     {},
     {"architecture": "mate_tableformer"},
     {"architecture": "mate_tableformer", "relation_kind": "embedding"},
+    {"architecture": "mate_neighbours"},
 ]
 
 
@@ -167,7 +168,7 @@ def numbers(request, monkeypatch) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
-@pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding"])
+@pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding", "neighbours"])
 def test_gradients_of_any_number_of_rounds_are_the_same(options, compiled, numbers):
     # An empty example has queries with nothing to attend to.
     features = small.features_of([TABLE, TABLE[:9], []], 23)
