@@ -9,6 +9,9 @@ from typing import Any, ClassVar
 from mate_tf.dataclass_json import convert, from_dict, require, require_fields
 from mate_tf.paths import as_path
 
+RELATION_KINDS = ("scalar", "embedding")
+GRAMMAR_RULES = ("paper", "extended")
+NUM_RELATIONS = 13
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
 # TAPAS lists its seven type vocabularies in this order.
@@ -21,48 +24,21 @@ TYPE_FEATURES = (
     "inv_column_ranks",
     "numeric_relations",
 )
-# The keys of bert_config.json and our fields. The first five are required.
-_OF_BERT = {
-    "vocab_size": "vocab_size",
-    "hidden_size": "hidden_size",
-    "num_hidden_layers": "num_layers",
-    "num_attention_heads": "num_heads",
-    "intermediate_size": "intermediate_size",
-    "hidden_dropout_prob": "hidden_dropout",
-    "attention_probs_dropout_prob": "attention_dropout",
-    "max_position_embeddings": "max_position_embeddings",
-    "initializer_range": "initializer_range",
-    "layer_norm_eps": "layer_norm_epsilon",
-    "softmax_temperature": "softmax_temperature",
-}
-_SIZES = tuple(_OF_BERT)[:5]
-RELATION_KINDS = ("scalar", "embedding")
-GRAMMAR_RULES = ("paper", "extended")
-NUM_RELATIONS = 13
-
-
-def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
-    """Reads the JSON object in a file; ValueError if the file holds something else."""
-    try:
-        content = json.loads(as_path(path).read_text(encoding="utf-8"))
-    except (ValueError, RecursionError) as error:
-        raise ValueError(f"expected JSON in {path}: {error}") from None
-    if not isinstance(content, dict):
-        raise ValueError(f"expected a JSON object in {path}, got {type(content).__name__}")
-    return content
 
 
 @dataclasses.dataclass(frozen=True, init=False)
 class AttentionConfig:
     """Who may attend to whom, and how the attention is computed (MATE paper, section 3).
 
-    Each kind has a class of its own, below. `AttentionConfig("sat")` makes the one of an
-    architecture, the name of its pattern; `AttentionConfig()` is MATE's.
+    Each kind of attention has a class of its own, below. `AttentionConfig("sat")` makes the one of
+    an architecture, with its options; `AttentionConfig()` is MATE's.
+
+    Attributes:
+        architecture: the name of the pattern.
     """
 
     architecture: str = "mate"
 
-    architectures: ClassVar[tuple[str, ...]] = ()
     is_grammar_guided: ClassVar[bool] = False  # needs parts of speech of the question's words
     # Options of former versions with the value that no run changed; saved models name them.
     FORMER_FIELDS: ClassVar = {"scale_relations": False, "num_neighbours": 1}
@@ -72,10 +48,9 @@ class AttentionConfig:
         return object.__new__(kind)
 
     def __post_init__(self) -> None:
-        require(
-            self.architecture in self.architectures,
-            f"expected architecture in {self.architectures}, got {self.architecture!r}",
-        )
+        own = tuple(name for name, kind in _KINDS.items() if kind is type(self))
+        expected = f"expected architecture in {own}, got {self.architecture!r}"
+        require(self.architecture in own, expected)
 
     @property
     def is_linear(self) -> bool:
@@ -88,14 +63,14 @@ class AttentionConfig:
     ) -> tuple[type["AttentionConfig"], Mapping[str, Any], "AttentionConfig | None"]:
         """The class of what JSON or overrides say, their values, and the config they change.
 
-        Former versions stored the options of all kinds: those of other kinds are left out. A change
-        of the architecture keeps the options of both kinds.
+        Former versions had one class with the options of all kinds, and stored all of them: those
+        of other kinds are left out. A change of the architecture keeps the options of both kinds.
         """
         kind = _kind_of(values.get("architecture", getattr(current, "architecture", "mate")))
         own = {field.name for field in dataclasses.fields(kind)}
         if current is None:
-            others = {field.name for one in _KINDS for field in dataclasses.fields(one)} - own
-            return kind, {key: values[key] for key in values if key not in others}, None
+            every = {field.name for one in _KINDS.values() for field in dataclasses.fields(one)}
+            return kind, {key: values[key] for key in values if key not in every - own}, None
         if type(current) is kind:
             return kind, values, current
         kept = {name: value for name, value in vars(current).items() if name in own}
@@ -104,10 +79,14 @@ class AttentionConfig:
 
 @dataclasses.dataclass(frozen=True)
 class AllPairsConfig(AttentionConfig):
-    """Every token attends to all ("tapas"), or to its row, its column and the question ("sat")."""
+    """Attention without a window.
+
+    Attributes:
+        architecture: "tapas": every token attends to every token; "sat": to its row, its column and
+            the question, the same in all heads.
+    """
 
     architecture: str = "tapas"
-    architectures: ClassVar = ("tapas", "sat")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -118,8 +97,8 @@ class MateConfig(AttentionConfig):
         evaluator: "dense" computes all pairs; "multi_view" is linear in the sequence length. None
             chooses: dense up to `dense_up_to` tokens and linear beyond, with the same result.
         row_heads_ratio: share of the heads that attend within rows; the number is rounded down.
-        bucket_size: tokens in a bucket, the paper's radius R. A token attends to its own bucket and
-            to both neighbours. 0, for the dense evaluator only, lifts the restriction.
+        bucket_size: tokens in a bucket, the paper's radius R. A token attends to its own bucket
+            and to both neighbours. 0, for the dense evaluator only, lifts the restriction.
         global_size: the paper's global size G: the first tokens in each head's order, which attend
             to all tokens and are attended by all.
         original_bucketing: computes as the authors' release does. It joins the first and the last
@@ -128,9 +107,9 @@ class MateConfig(AttentionConfig):
         coverage: None computes the window. 1.0, not for the dense evaluator, computes all that the
             pattern allows, tile by tile. The cost then follows the sum of the squared lengths of
             rows or columns, bucket_size is the size of a tile, and there is no global part.
-        dense_up_to: with evaluator None, the longest sequence of which all pairs are computed; None
-            is about 500 tokens (mate_tf/layers/attention/kinds.py). original_bucketing never
-            computes all pairs, for the result would differ.
+        dense_up_to: with evaluator None, the longest sequence of which all pairs are computed.
+            None is about 500 tokens (mate_tf/layers/attention/kinds.py), measured on a CPU.
+            original_bucketing never computes all pairs, for the result would differ.
     """
 
     evaluator: str | None = None
@@ -140,13 +119,13 @@ class MateConfig(AttentionConfig):
     original_bucketing: bool = False
     coverage: float | None = None
     dense_up_to: int | None = None
-    architectures: ClassVar = ("mate",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_evaluator(self, "dense", "multi_view")
         require_fields(self, lambda share: 0 <= share <= 1, "between 0 and 1", "row_heads_ratio")
-        smallest, evaluator = (1, "multi_view") if self.is_linear else (0, "dense")
+        smallest = 1 if self.is_linear else 0
+        evaluator = "multi_view" if self.is_linear else "dense"
         require_fields(
             self,
             lambda size: size >= smallest,
@@ -163,6 +142,7 @@ class MateConfig(AttentionConfig):
 
     @property
     def is_linear(self) -> bool:
+        """As of every attention."""
         return self.evaluator != "dense"
 
 
@@ -180,7 +160,6 @@ class TableFormerConfig(AttentionConfig):
     architecture: str = "tableformer"
     relation_kind: str = "scalar"
     disabled_relations: tuple[int, ...] = ()
-    architectures: ClassVar = ("tableformer",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -196,7 +175,13 @@ class MateTableFormerConfig(TableFormerConfig, MateConfig):
     """MATE's heads, with TableFormer's biases."""
 
     architecture: str = "mate_tableformer"
-    architectures: ClassVar = ("mate_tableformer",)
+
+
+@dataclasses.dataclass(frozen=True)
+class MateNeighboursConfig(MateConfig):
+    """MATE's heads. Those of columns learn biases for the rows above and below each cell's."""
+
+    architecture: str = "mate_neighbours"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,7 +196,6 @@ class LinformerConfig(AttentionConfig):
     architecture: str = "linformer"
     sequence_length: int = 0
     projected_length: int = 256
-    architectures: ClassVar = ("linformer",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -224,11 +208,14 @@ class LinformerConfig(AttentionConfig):
 
 @dataclasses.dataclass(frozen=True)
 class GrammarHardConfig(AttentionConfig):
-    """Words of the question attend as their parts of speech allow (layers/attention/grammar.py)."""
+    """Words of the question attend as their parts of speech allow.
+
+    Attributes:
+        grammar_rules: "paper", or "extended" for more rules (mate_tf/layers/attention/grammar.py).
+    """
 
     architecture: str = "grammar_hard"
     grammar_rules: str = "paper"
-    architectures: ClassVar = ("grammar_hard",)
     is_grammar_guided: ClassVar = True
 
     def __post_init__(self) -> None:
@@ -249,7 +236,6 @@ class GrammarSoftConfig(GrammarHardConfig):
     architecture: str = "grammar_soft"
     grammar_bias: float = 5.0
     learn_grammar_bias: bool = False
-    architectures: ClassVar = ("grammar_soft",)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -272,7 +258,6 @@ class TableETCConfig(AttentionConfig):
     local_radius: int = 84
     max_relative_distance: int = 12
     share_global_tokens: bool = False
-    architectures: ClassVar = ("table_etc",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -287,32 +272,64 @@ class TableETCConfig(AttentionConfig):
 
     @property
     def is_linear(self) -> bool:
+        """As of every attention."""
         return self.evaluator is None
 
 
-_KINDS = (
-    AllPairsConfig,
-    MateConfig,
-    TableFormerConfig,
-    MateTableFormerConfig,
-    LinformerConfig,
-    GrammarHardConfig,
-    GrammarSoftConfig,
-    TableETCConfig,
-)
-ARCHITECTURES = tuple(name for kind in _KINDS for name in kind.architectures)
+_KINDS: Mapping[str, type[AttentionConfig]] = {
+    "tapas": AllPairsConfig,
+    "sat": AllPairsConfig,
+    "mate": MateConfig,
+    "tableformer": TableFormerConfig,
+    "mate_tableformer": MateTableFormerConfig,
+    "mate_neighbours": MateNeighboursConfig,
+    "linformer": LinformerConfig,
+    "grammar_hard": GrammarHardConfig,
+    "grammar_soft": GrammarSoftConfig,
+    "table_etc": TableETCConfig,
+}
+ARCHITECTURES = tuple(_KINDS)
 
 
 def _kind_of(architecture: str) -> type[AttentionConfig]:
-    kind = next((kind for kind in _KINDS if architecture in kind.architectures), None)
-    if kind is None:
+    if architecture not in ARCHITECTURES:
         raise ValueError(f"expected architecture in {ARCHITECTURES}, got {architecture!r}")
-    return kind
+    return _KINDS[architecture]
 
 
 def _check_evaluator(config: MateConfig | TableETCConfig, *evaluators: str) -> None:
     expected = f"of None or in {evaluators} with architecture {config.architecture!r}"
     require_fields(config, evaluators.__contains__, expected, "evaluator")
+
+
+# The keys of bert_config.json and our fields. The first five are required.
+_OF_BERT = {
+    "vocab_size": "vocab_size",
+    "hidden_size": "hidden_size",
+    "num_hidden_layers": "num_layers",
+    "num_attention_heads": "num_heads",
+    "intermediate_size": "intermediate_size",
+    "hidden_dropout_prob": "hidden_dropout",
+    "attention_probs_dropout_prob": "attention_dropout",
+    "max_position_embeddings": "max_position_embeddings",
+    "initializer_range": "initializer_range",
+    "layer_norm_eps": "layer_norm_epsilon",
+    "softmax_temperature": "softmax_temperature",
+}
+_SIZES = tuple(_OF_BERT)[:5]
+
+
+def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
+    """Reads the JSON object in a file; ValueError if the file holds something else."""
+    try:
+        content = json.loads(as_path(path).read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"expected JSON in {path}: {error}") from None
+    require(
+        isinstance(content, dict),
+        f"expected a JSON object in {path}, got {type(content).__name__}",
+    )
+    return content
 
 
 @dataclasses.dataclass(frozen=True)
@@ -405,11 +422,16 @@ class EncoderConfig:
     def from_bert_config(
         cls, source: str | pathlib.Path | Mapping[str, Any], **overrides: Any
     ) -> "EncoderConfig":
-        """Reads the sizes from a bert_config.json of TAPAS or BERT, or from its content.
+        """Reads the sizes from a bert_config.json of the TAPAS or BERT release.
 
-        The overrides are fields that are not in such a file, such as attention and position.
-        FileNotFoundError if there is no such file; ValueError if it is not a BERT configuration, or
-        a value has another type than its field.
+        Args:
+            source: the file, or its content.
+            **overrides: fields that are not in such a file, for example attention and position.
+
+        Raises:
+            FileNotFoundError: if there is no such file.
+            ValueError: if it is not a BERT configuration, or a value has another type than its
+                field.
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
         content = source if isinstance(source, Mapping) else read_json_object(source)

@@ -142,6 +142,7 @@ def _function(
     import tensorflow as tf
 
     from mate_tf.features.token_features import TokenFeatures
+    from mate_tf.layers.attention.patterns import Projected
     from mate_tf.layers.basic import weights_at_zero
 
     policy: Any = f"mixed_{one.dtype}" if one.dtype == "bfloat16" else one.dtype
@@ -187,7 +188,7 @@ def _function(
     ) -> tf.Tensor:  # [B, S, H, E]
         plan = layer.plan(TokenFeatures.of(features))
         for _ in range(num_layers):
-            query = layer.attend(query, key, value, plan, None)
+            query = layer.attend(Projected(query, key, value), plan, None)
         return query
 
     shape = one.batch_size, one.length, layer.num_heads, layer.head_size

@@ -33,12 +33,13 @@ def received_attention(
         sum over T is the sum of the weights. A Linformer's attention reaches tokens through its
         projection and may be negative.
     """
-    query, key, value = layer.heads(hidden_states)  # [B, S, H, E] each
-    value = tf.zeros_like(value)
+    projected = layer.heads(hidden_states)  # [B, S, H, E] each
+    value = tf.zeros_like(projected.value)
+    projected = projected._replace(value=value)
     with tf.GradientTape() as tape:
         tape.watch(value)
         # Differentiable: as in training, but without dropout.
-        context = layer.attend(query, key, value, plan, None, training=True)  # [B, F, H, E]
+        context = layer.attend(projected, plan, None, training=True)  # [B, F, H, E]
         # All components of a value are weighted alike: one is enough.
         sent = tf.reduce_sum(tf.cast(context[..., 0], tf.float32) * senders[:, :, tf.newaxis])
     received = tape.gradient(sent, value)[..., 0]  # [B, T, H]

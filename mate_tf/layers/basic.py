@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import keras
 import tensorflow as tf
 
-from mate_tf.layers.compilation import OnePass, custom_gradient, has_constant_kernels
+from mate_tf.layers.compilation import OnePass, constant_kernels, custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
 _START_AT_ZERO = contextvars.ContextVar("start_at_zero", default=False)
@@ -50,16 +50,13 @@ _SLOPE = math.sqrt(2.0 / math.pi)
 
 
 def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) -> tf.Tensor:
-    """An input x times P(X <= x) of a standard normal X (their section 2).
+    """An input x times P(X <= x) of a standard normal X (their section 2): float [...].
 
     Args:
         inputs: float [...].
         approximate: whether to approximate by the hyperbolic tangent.
         training: whether to keep only the input for the gradient, and take few passes over memory.
             Otherwise TensorFlow's own op, which fuses with the projection before it.
-
-    Returns:
-        float [...].
     """
     if not training:
         return tf.nn.gelu(inputs, approximate)
@@ -157,7 +154,13 @@ class Linear(keras.layers.Layer):
         self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
-        kernel = self._constant_kernel() if has_constant_kernels() else self._cast_kernel()
+        # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
+        if constant_kernels.is_on and not tf.executing_eagerly():
+            with tf.init_scope():
+                value = tf.convert_to_tensor(self.kernel).numpy()
+            kernel = tf.constant(value)
+        else:
+            kernel = tf.convert_to_tensor(self.kernel)
         bias = tf.convert_to_tensor(self.bias)
         outputs = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel)
         outputs = tf.nn.bias_add(outputs, bias)  # [prod(...), U]
@@ -168,15 +171,6 @@ class Linear(keras.layers.Layer):
         if inputs.shape.rank == 2:
             return outputs
         return tf.reshape(outputs, tf.concat([tf.shape(inputs)[:-1], [self.units]], 0))
-
-    def _cast_kernel(self) -> tf.Tensor:
-        # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
-        return tf.convert_to_tensor(self.kernel)
-
-    def _constant_kernel(self) -> tf.Tensor:
-        with tf.init_scope():
-            value = self._cast_kernel().numpy()
-        return tf.constant(value)
 
     def compute_output_shape(self, input_shape):
         return (*input_shape[:-1], self.units)
@@ -273,17 +267,11 @@ def _mean(rows: tf.Tensor) -> tf.Tensor:
 
 
 class SeededDropout(NamedTuple):
-    """Dropout that drops the same units of each tensor of the same shape.
+    """Dropout that drops the same units of each tensor of the same shape."""
 
-    Attributes:
-        rate: the probability that a unit is dropped.
-        seed: int32 [2].
-        keeps_mask: whether the random numbers are kept for the gradient; otherwise it draws them
-            again, which takes no memory in between.
-    """
-
-    rate: float
-    seed: tf.Tensor
+    rate: float  # the probability that a unit is dropped
+    seed: tf.Tensor  # int32 [2]
+    # For the gradient; otherwise it draws the random numbers again, and none are kept in between.
     keeps_mask: bool = True
 
     def __call__(self, tensor: tf.Tensor) -> tf.Tensor:
@@ -292,7 +280,7 @@ class SeededDropout(NamedTuple):
         Each unit takes 16 random bits, half as many as TensorFlow's dropout, which takes most of
         its time to draw them. So the rate is a multiple of 2^-16.
         """
-        size, dropped = tf.size(tensor), min(round(self.rate * 2**16), 2**16 - 1)
+        size, share = tf.size(tensor), min(round(self.rate * 2**16), 2**16 - 1)
 
         def draw(seed: tf.Tensor) -> tf.Tensor:
             words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.uint32)
@@ -300,7 +288,7 @@ class SeededDropout(NamedTuple):
             return tf.reshape(bits, tf.shape(tensor))
 
         bits = draw(self.seed)
-        options = tf.constant(dropped, tf.uint16), tf.constant(2**16 / (2**16 - dropped))
+        options = tf.constant(share, tf.uint16), tf.constant(2**16 / (2**16 - share))
 
         @custom_gradient
         def kept(tensor: tf.Tensor):
@@ -308,9 +296,8 @@ class SeededDropout(NamedTuple):
                 again = bits if self.keeps_mask else draw(seeds_after(self.seed, upstream))
                 return tf.ensure_shape(_kept(upstream, again, *options), tensor.shape)
 
-            return tf.ensure_shape(
-                _kept(tf.stop_gradient(tensor), bits, *options), tensor.shape
-            ), gradient
+            dropped = _kept(tf.stop_gradient(tensor), bits, *options)
+            return tf.ensure_shape(dropped, tensor.shape), gradient
 
         return kept(tensor)
 
@@ -370,13 +357,7 @@ class Dropout(keras.layers.Layer):
     def call(
         self, inputs: tf.Tensor, training: bool = False, seed: tf.Tensor | None = None
     ) -> tf.Tensor:
-        """Drops units in training.
-
-        Args:
-            inputs: float [...].
-            training: whether to drop any.
-            seed: from `draw_seed`; None draws one.
-        """
+        """Drops units of float [...] in training; the seed is from `draw_seed`, None draws one."""
         if not training or not self.rate:
             return inputs
         seed = self.draw_seed() if seed is None else seed

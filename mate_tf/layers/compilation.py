@@ -19,43 +19,36 @@ import tensorflow as tf
 
 from mate_tf.private_apis import gradient_registry, without_chatter
 
-_IS_PORTABLE = contextvars.ContextVar("is_portable", default=False)
-_HAS_CONSTANT_KERNELS = contextvars.ContextVar("has_constant_kernels", default=False)
-_HAS_NO_GRADIENTS = contextvars.ContextVar("has_no_gradients", default=False)
 _KEPT = "_mate_tf_gradients"  # an attribute of a graph
 
 
-@contextlib.contextmanager
-def true_within(variable: contextvars.ContextVar[bool]) -> Iterator[None]:
-    """A context in which the variable is true."""
-    token = variable.set(True)
-    try:
-        yield
-    finally:
-        variable.reset(token)
+class Within:
+    """A context that what runs in it can ask for: `with NAME():` and `NAME.is_on`."""
+
+    def __init__(self, name: str) -> None:
+        self._is_on = contextvars.ContextVar(name, default=False)
+
+    @property
+    def is_on(self) -> bool:
+        return self._is_on.get()
+
+    @contextlib.contextmanager
+    def __call__(self) -> Iterator[None]:
+        token = self._is_on.set(True)
+        try:
+            yield
+        finally:
+            self._is_on.reset(token)
 
 
-def portable_graph() -> contextlib.AbstractContextManager[None]:
-    """A context in which graphs are made for other machines too, as for a SavedModel.
-
-    Nothing is compiled, because not every server has XLA, and nothing depends on this machine.
-    """
-    return true_within(_IS_PORTABLE)
-
-
-def is_portable() -> bool:
-    """Whether the current graph is for other machines too."""
-    return _IS_PORTABLE.get()
-
-
-def constant_kernels() -> contextlib.AbstractContextManager[None]:
-    """A context in which graphs hold the current kernels of projections as constants."""
-    return true_within(_HAS_CONSTANT_KERNELS)
-
-
-def has_constant_kernels() -> bool:
-    """Whether the current graph holds kernels as constants."""
-    return _HAS_CONSTANT_KERNELS.get() and not tf.executing_eagerly()
+# Graphs are made for other machines too, as for a SavedModel. Nothing is compiled, because not
+# every server has XLA, and nothing depends on this machine.
+portable_graph = Within("portable_graph")
+# Graphs hold the current kernels of projections as constants.
+constant_kernels = Within("constant_kernels")
+# Graphs are made that nobody trains, such as a SavedModel's. Otherwise TensorFlow warns, at
+# loading, that a custom gradient was not saved.
+without_gradients = Within("without_gradients")
 
 
 def compiles_one_pass() -> bool:
@@ -65,7 +58,7 @@ def compiles_one_pass() -> bool:
     """
     if tf.executing_eagerly():
         return False
-    return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not is_portable()
+    return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not portable_graph.is_on
 
 
 @functools.cache
@@ -105,21 +98,13 @@ class OnePass:
         return self._compiled[kind](*tensors)
 
 
-def without_gradients() -> contextlib.AbstractContextManager[None]:
-    """A context in which graphs are made that nobody trains, such as a SavedModel's.
-
-    Otherwise TensorFlow warns, at loading, that a custom gradient was not saved.
-    """
-    return true_within(_HAS_NO_GRADIENTS)
-
-
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
     """Like tf.custom_gradient, but within `without_gradients` only the function."""
     differentiable = tf.custom_gradient(function)
 
     @functools.wraps(function)
     def call(*tensors: tf.Tensor) -> Any:
-        if _HAS_NO_GRADIENTS.get():
+        if without_gradients.is_on:
             return function(*tensors)[0]
         results = differentiable(*tensors)
         if not tf.executing_eagerly():

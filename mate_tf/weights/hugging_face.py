@@ -19,9 +19,9 @@ from mate_tf.weights.loading import (
     LoadReport,
     assign_variables,
     check_num_heads,
-    open_safetensors,
     variables_by_name,
 )
+from mate_tf.weights.run import open_safetensors
 
 _CONFIG = "config.json"
 _KINDS = ("bert", "tapas")

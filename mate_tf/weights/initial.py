@@ -24,8 +24,8 @@ from mate_tf.weights.hugging_face import (
     read_config,
     weight_files,
 )
-from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads, open_safetensors
-from mate_tf.weights.run import load_run
+from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
+from mate_tf.weights.run import load_run, open_safetensors
 
 Shapes = Sequence[Sequence[int]]
 

@@ -4,17 +4,13 @@ Shapes: V rows of a table, D hidden.
 """
 
 import dataclasses
-import os
 import re
-import tempfile
 from collections.abc import Callable, Mapping
-from typing import Any
 
 import keras
 import numpy as np
 
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.paths import as_path, is_remote
 
 Tensors = Mapping[str, Callable[[], np.ndarray]]
 
@@ -197,21 +193,6 @@ def _fitted(
     raise ValueError(
         f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}{hint}"
     )
-
-
-def open_safetensors(path: str | os.PathLike[str]) -> Any:
-    """An open file of weights, whose tensors are read one by one; ValueError if it is none."""
-    import safetensors
-
-    try:
-        if not is_remote(path):
-            return safetensors.safe_open(path, framework="numpy")
-        with tempfile.NamedTemporaryFile() as copy:  # removed, it can still be read
-            copy.write(as_path(path).read_bytes())
-            copy.flush()
-            return safetensors.safe_open(copy.name, framework="numpy")
-    except safetensors.SafetensorError as error:
-        raise ValueError(f"expected safetensors in {path}: {error}") from None
 
 
 def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:

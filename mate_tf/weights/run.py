@@ -8,6 +8,7 @@ optimizer's, and is enough to answer, to serve and to start the next run from.
 import functools
 import os
 import pathlib
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,7 @@ import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from mate_tf.config import read_json_object
-from mate_tf.paths import as_path
+from mate_tf.paths import as_path, is_remote
 from mate_tf.records.records import complete_file
 from mate_tf.tasks import TASKS, TaskSpec
 from mate_tf.weights.loading import (
@@ -26,7 +27,6 @@ from mate_tf.weights.loading import (
     assign_variables,
     check_num_heads,
     encoder_of,
-    open_safetensors,
     variables_by_name,
 )
 
@@ -112,6 +112,21 @@ class RunWeights:
             )
         for path, weight in weights.items():
             weight.assign(self.weights[path].read())
+
+
+def open_safetensors(path: str | os.PathLike[str]) -> Any:
+    """An open file of weights, whose tensors are read one by one; ValueError if it is none."""
+    import safetensors
+
+    try:
+        if not is_remote(path):
+            return safetensors.safe_open(path, framework="numpy")
+        with tempfile.NamedTemporaryFile() as copy:  # removed, it can still be read
+            copy.write(as_path(path).read_bytes())
+            copy.flush()
+            return safetensors.safe_open(copy.name, framework="numpy")
+    except safetensors.SafetensorError as error:
+        raise ValueError(f"expected safetensors in {path}: {error}") from None
 
 
 def _keys_of_weights(reader) -> dict[str, str]:

@@ -13,7 +13,7 @@ from mate_tf.answers.attended_cells import received_attention
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention.patterns import group_mask, head_groups, window_pairs
 from mate_tf.tables.table import Table
-from tests.layers.attention.test_by_length import inputs_of, layer_of
+from tests.layers.attention.test_kinds import inputs_of, layer_of
 
 
 def test_a_histogram_row_counts_as_text(monkeypatch):

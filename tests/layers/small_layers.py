@@ -10,6 +10,8 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.layers.attention.kinds import SelfAttention
+from mate_tf.layers.attention.patterns import Projected, heads_first
 
 ENCODER = EncoderConfig(
     vocab_size=40,
@@ -90,6 +92,19 @@ def random_weights(*layers: keras.layers.Layer, size: float = 0.5) -> Any:
         for weight in weights:
             weight.assign(value)
     return layers if len(layers) > 1 else layers[0]
+
+
+def random_heads(seed: int, *shape: int, dtype: Any = tf.float32) -> Projected:
+    """Random queries, keys and values [B, H, S, E]."""
+    random = np.random.default_rng(seed)
+    return Projected(*(tf.constant(random.normal(size=shape), dtype) for _ in range(3)))
+
+
+def context_of(layer: SelfAttention, heads: Projected, features: TokenFeatures) -> np.ndarray:
+    """What a layer makes of heads, without dropout: float64 [B, H, S, E]."""
+    context = layer.attend(Projected(*map(heads_first, heads)), layer.plan(features), None)
+    assert context.dtype == heads.query.dtype
+    return heads_first(context).numpy().astype(np.float64)
 
 
 def hidden_states(batch: int, length: int) -> tf.Tensor:

@@ -10,7 +10,7 @@ import tensorflow as tf
 from mate_tf.layers import basic
 from mate_tf.layers.basic import Dropout, LayerNorm, SeededDropout, gelu
 from mate_tf.layers.compilation import portable_graph
-from tests.small import two_cpus
+from tests.small import cases, two_cpus
 
 SIZE = 48
 EPSILON = 1e-12
@@ -178,78 +178,87 @@ def test_an_impossible_rate_is_refused(rate):
 POINTS = np.linspace(-12.0, 12.0, 4_801, dtype=np.float32)
 
 
-def _traced(inputs, approximate, upstream):
+def trained_gelu(inputs, approximate, upstream):
+    """The values, and the gradient by the inputs."""
     with tf.GradientTape() as tape:
         tape.watch(inputs)
         outputs = gelu(inputs, approximate, training=True)
+    assert outputs.shape.as_list() == inputs.shape.as_list()
     return outputs, tape.gradient(outputs, inputs, upstream)
 
 
-def _trained(inputs, approximate, upstream):
-    outputs, gradient = _traced(inputs, approximate, upstream)
-    return outputs.numpy(), gradient.numpy()
+def sizes(approximate):
+    """What the values and the gradient are rounded by, for each point.
+
+    The sums 1 + erf and 1 - tanh**2 lose digits where they are near 0: their roundings of 2**-24
+    are as large as what they are multiplied by, the input or the slope inside the tangent.
+    """
+    size = np.maximum(np.abs(POINTS), 1.0)
+    return size, size * (1.0 + 0.134 * POINTS**2) if approximate else size
 
 
 @pytest.mark.parametrize("approximate", [False, True])
 @pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
 def test_gelu_equals_tensorflow(approximate, dtype):
-    inputs = tf.cast(POINTS, dtype)
-    upstream = tf.cast(tf.random.stateless_normal(POINTS.shape, [1, 2]), dtype)
-    outputs, gradient = _trained(inputs, approximate, upstream)
+    inputs, upstream = tf.cast(POINTS, dtype), random(1, *POINTS.shape, dtype=dtype)
+    found = trained_gelu(inputs, approximate, upstream)
     wide = tf.cast(inputs, tf.float64)
     with tf.GradientTape() as tape:
         tape.watch(wide)
-        expected = tf.nn.gelu(wide, approximate)
-    expected_gradient = tape.gradient(expected, wide, tf.cast(upstream, tf.float64))
-    # The sums 1 + erf and 1 - tanh**2 lose digits where they are near 0: their roundings of 2**-24
-    # are as large as what they are multiplied by, the input or the slope inside the tangent.
-    size = np.maximum(np.abs(POINTS), 1.0)
-    steep = size * (1.0 + 0.134 * POINTS**2) if approximate else size
-    gradient_size = steep * np.maximum(np.abs(tf.cast(upstream, tf.float32)), 1.0)
+        outputs = tf.nn.gelu(wide, approximate)
+    expected = outputs, tape.gradient(outputs, wide, tf.cast(upstream, tf.float64))
+    size, steep = sizes(approximate)
     digits = 2.0**-8 if dtype == tf.bfloat16 else 2.0**-22
-    assert np.all(np.abs(outputs.astype(np.float64) - expected.numpy()) <= digits * size)
-    differences = np.abs(gradient.astype(np.float64) - expected_gradient.numpy())
-    assert np.all(differences <= digits * gradient_size)
+    limits = size, steep * np.maximum(np.abs(tf.cast(upstream, tf.float32)), 1.0)
+    for one, other, limit in zip(found, expected, limits, strict=True):
+        assert np.all(np.abs(tf.cast(one, tf.float64) - other) <= digits * limit)
 
 
-@pytest.mark.parametrize("approximate", [False, True])
-def test_gelu_in_a_graph_of_unknown_length(approximate):
-    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None, 3])] * 2)
-    def run(inputs, upstream):
-        outputs, gradient = _traced(inputs, approximate, upstream)
-        assert outputs.shape.as_list() == [None, 3]
-        return outputs, gradient
-
-    for length in (1, 5):
-        inputs = tf.random.stateless_normal([length, 3], [3, length])
-        outputs, gradient = run(inputs, tf.ones_like(inputs))
-        expected, expected_gradient = _trained(inputs, approximate, tf.ones_like(inputs))
-        np.testing.assert_allclose(outputs, expected, rtol=0, atol=2.0**-22)
-        np.testing.assert_allclose(gradient, expected_gradient, rtol=0, atol=2.0**-21)
+def in_a_graph_of_unknown_length(compute):
+    run = tf.function(compute, autograph=False, input_signature=[tf.TensorSpec([None])])
+    run(POINTS[:5])
+    return [run(POINTS)]
 
 
-@pytest.mark.parametrize("approximate", [False, True])
-def test_gelu_on_two_replicas(approximate):
-    strategy = tf.distribute.MirroredStrategy(two_cpus())
-    upstream = tf.ones_like(POINTS)
-
+def in_a_loop_of_the_graph(compute):
     @tf.function(autograph=False)
     def run():
-        return strategy.run(lambda: _traced(tf.constant(POINTS), approximate, upstream))
+        def step(number, *_):
+            return number + 1, *compute(tf.constant(POINTS))
 
-    outputs, gradient = map(strategy.experimental_local_results, run())
-    assert len(outputs) == 2
-    expected, expected_gradient = _trained(tf.constant(POINTS), approximate, upstream)
-    # XLA's and TensorFlow's own functions differ in their last places; see above for the bounds.
-    size = np.maximum(np.abs(POINTS), 1.0)
-    steep = size * (1.0 + 0.134 * POINTS**2) if approximate else size
-    for replica in range(2):
-        assert np.all(np.abs(outputs[replica] - expected) <= 2.0**-21 * size)
-        assert np.all(np.abs(gradient[replica] - expected_gradient) <= 2.0**-21 * steep)
+        zeros = tf.zeros_like(POINTS)
+        return tf.while_loop(lambda number, *_: number < 3, step, (0, zeros, zeros))[1:]
+
+    return [run()]
+
+
+def on_two_replicas(compute):
+    strategy = tf.distribute.MirroredStrategy(two_cpus())
+    run = tf.function(lambda: strategy.run(compute, [tf.constant(POINTS)]), autograph=False)
+    return list(zip(*map(strategy.experimental_local_results, run()), strict=True))
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@cases(
+    "place, number",
+    (in_a_graph_of_unknown_length, 1),
+    (in_a_loop_of_the_graph, 1),
+    (on_two_replicas, 2),
+)
+def test_gelu_is_the_same(place, number, approximate):
+    def compute(points):
+        return trained_gelu(points, approximate, tf.ones_like(points))
+
+    results, expected = place(compute), compute(tf.constant(POINTS))
+    assert len(results) == number
+    # XLA's and TensorFlow's own functions differ in their last places.
+    for found in results:
+        for one, other, size in zip(found, expected, sizes(approximate), strict=True):
+            assert np.all(np.abs(one - other) <= 2.0**-21 * size)
 
 
 def test_gelu_keeps_its_input_alone_for_the_gradient():
-    forward = tf.function(lambda inputs: _traced(inputs, False, None), autograph=False)
+    forward = tf.function(lambda inputs: trained_gelu(inputs, False, None), autograph=False)
     graph = forward.get_concrete_function(tf.TensorSpec([2, 3])).graph
     calls = [op for op in graph.get_operations() if op.type.endswith("PartitionedCall")]
     assert len(calls) == 2  # the values and the gradient
@@ -264,18 +273,3 @@ def test_gelu_keeps_its_input_alone_for_the_gradient():
     assert [origins(tensor) for tensor in values.inputs] == [source]
     assert values.name not in [origins(tensor) for tensor in gradient.inputs]
     assert source in [origins(tensor) for tensor in gradient.inputs]
-
-
-def test_gelu_in_a_loop_of_the_graph():
-    inputs = tf.random.stateless_normal([5, 3], [3, 4])
-    upstream = tf.ones_like(inputs)
-
-    @tf.function(autograph=False)
-    def run():
-        def step(number, total):
-            return number + 1, total + _traced(inputs, False, upstream)[1]
-
-        return tf.while_loop(lambda number, _: number < 3, step, (0, tf.zeros_like(inputs)))[1]
-
-    expected = _trained(inputs, False, upstream)[1]
-    np.testing.assert_allclose(run(), 3 * expected, rtol=0, atol=2.0**-20)

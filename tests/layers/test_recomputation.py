@@ -31,12 +31,12 @@ SMALL = dataclasses.replace(
 # The presets at small sizes, those of the same attention once, and what no preset has.
 PRESETS = (
     "tapas mate mate_exact sat linformer_128 table_etc grammar_hard grammar_soft tableformer_pcp "
-    "mate_tableformer"
+    "mate_tableformer mate_neighbours"
 )
 SIZES: dict[str, Any] = dict(bucket_size=4, global_size=6)
 OF_TABLE_ETC: dict[str, Any] = dict(num_global_tokens=16, local_radius=4, max_relative_distance=3)
 OPTIONS: dict[str, dict[str, Any]] = {
-    **dict.fromkeys(("mate", "mate_exact", "mate_tableformer"), SIZES),
+    **dict.fromkeys(("mate", "mate_exact", "mate_tableformer", "mate_neighbours"), SIZES),
     "linformer_128": dict(sequence_length=LENGTH, projected_length=5),
     "table_etc": OF_TABLE_ETC,
 }

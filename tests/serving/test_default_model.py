@@ -135,7 +135,7 @@ def test_it_answers_questions_about_files_that_people_bring(model, name, questio
 def test_few_files_are_entered_and_the_weights_are_opened_once(loaded):
     model, entered_by_loading, opened = loaded
     assert len(opened) == 1
-    assert len(entered_by_loading) <= 21
+    assert len(entered_by_loading) <= 18
     for _ in range(2):  # the second call makes the graph
         model.answer(BOATS, ["which boat is the oldest?", "where is Petrel?"])
     _, entered = files_entered(lambda: model.answer(BOATS, "what is the crew of Gannet?"))

@@ -155,7 +155,7 @@ ATTENTIONS = {
     **{name: AttentionConfig(name, **OF_ITS_OWN.get(name, {})) for name in ARCHITECTURES},
     **{
         f"{name}, {kind}": AttentionConfig(name, "multi_view", **options)
-        for name in ("mate", "mate_tableformer")
+        for name in ("mate", "mate_tableformer", "mate_neighbours")
         for kind, options in MULTI_VIEW.items()
     },
 }
@@ -163,6 +163,7 @@ ATTENTIONS = {
 SAMPLE = (
     *("linformer", "table_etc", "grammar_soft", "tableformer"),
     *("mate_tableformer, views", "mate_tableformer, tiles"),
+    "mate_neighbours, tiles",
 )
 
 

@@ -1,42 +1,35 @@
-"""Attention over all pairs of tokens: the reference, and the faster choice for short inputs.
+"""Attention over all pairs of tokens, the reference and the faster choice for short inputs.
 
-Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to.
+Linformer attends in the same way, but to a learned projection of the sequence. Learned weights sum
+the keys and values to a fixed number of each, so the cost is linear in the length (Wang et al.,
+2020, section 4; MATE paper, section 4.3). All heads share one projection. Each position has its own
+weights, so a model takes sequences of one length only, and no pattern applies.
+
+Shapes: B batch, S sequence, P projected length, H heads, E head size, K relations, F from, T to.
 """
 
 import dataclasses
 from typing import NamedTuple
 
+import keras
 import tensorflow as tf
 
-from mate_tf.config import GrammarSoftConfig
+from mate_tf.config import GrammarSoftConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
     Heads,
+    OfGroup,
+    Projected,
     by_groups,
     group_mask,
+    heads_first,
     pattern_mask,
     window_pairs,
 )
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
-from mate_tf.layers.basic import SeededDropout
-
-
-class DensePlan(NamedTuple):
-    """What an encoder's layers share for one head group.
-
-    Attributes:
-        mask: bool, broadcasts to [B, 1, F, T].
-        relations: one-hot, float [B, K, F, T], or None.
-        bias: float, broadcasts to [B, 1, F, T], added to the scores, or None.
-        favoured: float [B, 1, F, T], 1 for the pairs that get a learned bias, or None.
-    """
-
-    mask: tf.Tensor
-    relations: tf.Tensor | None
-    bias: tf.Tensor | None
-    favoured: tf.Tensor | None
+from mate_tf.layers.basic import SeededDropout, normal_initializer
 
 
 def dense_attention(
@@ -67,8 +60,16 @@ def dense_attention(
     scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
     if bias is not None:
         scores += bias
-    attended = Attended(scores, mask, value, "BHFT,BHTE->BHFE")
-    return weighted_sum([attended], dropout)
+    return weighted_sum([Attended(scores, mask, value, "BHFT,BHTE->BHFE")], dropout)
+
+
+class DensePlan(NamedTuple):
+    """What an encoder's layers share for one head group."""
+
+    mask: tf.Tensor  # bool, broadcasts to [B, 1, F, T]
+    relations: tf.Tensor | None  # one-hot, float [B, K, F, T]
+    bias: tf.Tensor | None  # float, broadcasts to [B, 1, F, T], added to the scores
+    favoured: tf.Tensor | None  # float [B, 1, F, T], 1 for the pairs that get a learned bias
 
 
 @dataclasses.dataclass(eq=False)
@@ -93,7 +94,12 @@ class Dense:
             if heads.grammar_bias is None:
                 bias, favoured = attention.grammar_bias * favoured, None
         return tuple(
-            DensePlan(self._mask(features, group), relations, bias, favoured)
+            DensePlan(
+                self._mask(features, group),
+                None if heads.relations_of(group) is None else relations,
+                bias,
+                favoured,
+            )
             for group in heads.groups
         )
 
@@ -107,39 +113,83 @@ class Dense:
 
     def attend(
         self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
+        projected: Projected,
         plan: tuple[DensePlan, ...],
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        sizes = [group.num_heads for group in self.heads.groups]
-        return by_groups(self._attend_group, sizes, query, key, value, plan, dropout)
+        return by_groups(self._attend_group, self.heads, projected, plan, dropout)
 
-    def _attend_group(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: DensePlan,
-        first_head: int,
-        dropout: SeededDropout | None,
-    ) -> tf.Tensor:
+    def _attend_group(self, group: OfGroup, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
+        relations, grammar_bias = group.relations, self.heads.grammar_bias
         biases = [] if plan.bias is None else [plan.bias]
-        if plan.relations is not None:
-            biases.append(self.heads.relation_scores(query, plan.relations, first_head))
-        grammar_bias = self.heads.grammar_bias
+        if relations is not None and plan.relations is not None:
+            biases.append(relations.scores(group.projected.query, plan.relations, group.first_head))
         if grammar_bias is not None and plan.favoured is not None:
             biases.append(grammar_bias.scores(plan.favoured))
         return dense_attention(
-            query,
-            key,
-            value,
+            *group.projected,
             plan.mask,
             bias=sum(biases[1:], biases[0]) if biases else None,
             temperature=self.heads.temperature,
-            dropout=dropout,
+            dropout=group.dropout,
         )
+
+
+@dataclasses.dataclass(eq=False)
+class Linformer:
+    """An `Implementation` with a weight: `length_projection`, float [S, P]."""
+
+    heads: Heads
+    attention: LinformerConfig
+
+    def build(self, layer: keras.layers.Layer) -> None:
+        """Adds the weight to the layer."""
+        # TensorFlow saves what is an attribute of the layer.
+        self.length_projection = layer.length_projection = layer.add_weight(
+            shape=(self.attention.sequence_length, self.attention.projected_length),
+            initializer=normal_initializer(layer.initializer_range),
+            name="proj_seq_length",
+        )
+
+    def plan(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
+        """The weights of keys, 0 for padding, else 1: float [B, S, 1].
+
+        Raises:
+            ValueError: if S is not the attention's `sequence_length`.
+        """
+        expected = self.attention.sequence_length
+        message = (
+            f"expected sequences of {expected} tokens, which this Linformer projects to "
+            f"{self.attention.projected_length}, got "
+        )
+        length = features.input_mask.shape[1]
+        if length is not None and length != expected:
+            raise ValueError(f"{message}{length}")
+        check = tf.debugging.assert_equal(
+            tf.shape(features.input_mask)[1], expected, f"{message}another length"
+        )
+        with tf.control_dependencies([] if check is None else [check]):
+            return tf.cast(features.input_mask, self.heads.compute_dtype)[..., None]
+
+    def attend(
+        self,
+        projected: Projected,
+        plan: tf.Tensor,
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context. float [B, S, H, E]."""
+        # The cast is for gradients that compute it again, outside of the layer's call.
+        weights = tf.cast(tf.convert_to_tensor(self.length_projection), plan.dtype)
+        weights *= plan  # [B, S, P]
+        context = dense_attention(
+            heads_first(projected.query),
+            tf.einsum("BSP,BSHE->BHPE", weights, projected.key),
+            tf.einsum("BSP,BSHE->BHPE", weights, projected.value),
+            temperature=self.heads.temperature,
+            dropout=dropout and dropout.fold_in(0),
+        )
+        return heads_first(context)

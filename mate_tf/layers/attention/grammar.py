@@ -66,9 +66,7 @@ def allowed_tags(rules: str) -> np.ndarray:
 
     The rules are "paper" or "extended".
     """
-    allowed = _marked(HARD_RULES)
-    if rules == "extended":
-        allowed = _in_both_directions(allowed | _marked(EXTENSIONS))
+    allowed = _with_extensions(HARD_RULES, rules)
     allowed[0], allowed[:, 0] = True, True
     return allowed
 
@@ -76,10 +74,21 @@ def allowed_tags(rules: str) -> np.ndarray:
 @functools.cache
 def favoured_tags(rules: str) -> np.ndarray:
     """Which parts of speech a soft model favours; a hard rule overrides a soft one."""
-    favoured = _marked(SOFT_RULES)
-    if rules == "extended":
-        favoured = _in_both_directions(favoured | _marked(EXTENSIONS))
-    return favoured & ~_marked(HARD_RULES)
+    return _with_extensions(SOFT_RULES, rules) & ~_marked(HARD_RULES)
+
+
+def _with_extensions(paper: Rules, rules: str) -> np.ndarray:
+    if rules == "paper":
+        return _marked(paper)
+    marks = _marked(paper) | _marked(EXTENSIONS)
+    return marks | marks.T
+
+
+def _marked(rules: Rules) -> np.ndarray:
+    marks = np.zeros([NUM_TAG_IDS, NUM_TAG_IDS], bool)
+    for query, keys in rules.items():
+        marks[tag_id(query), [tag_id(key) for key in keys]] = True
+    return marks
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,17 +137,6 @@ class GrammarBias(keras.layers.Layer):
 
     def get_config(self):
         return super().get_config() | {"num_heads": self.num_heads, "initial": self.initial}
-
-
-def _marked(rules: Rules) -> np.ndarray:
-    marks = np.zeros([NUM_TAG_IDS, NUM_TAG_IDS], bool)
-    for query, keys in rules.items():
-        marks[tag_id(query), [tag_id(key) for key in keys]] = True
-    return marks
-
-
-def _in_both_directions(marks: np.ndarray) -> np.ndarray:
-    return marks | marks.T
 
 
 def _part_of_speech_ids(features: TokenFeatures) -> tf.Tensor:

@@ -20,17 +20,17 @@ from mate_tf.config import (
     GrammarSoftConfig,
     LinformerConfig,
     MateConfig,
+    MateNeighboursConfig,
     TableETCConfig,
     TableFormerConfig,
 )
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.dense import Dense
+from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.grammar import GrammarBias
-from mate_tf.layers.attention.linformer import Linformer
 from mate_tf.layers.attention.multi_view import MultiViews
-from mate_tf.layers.attention.patterns import Heads
-from mate_tf.layers.attention.relations import RelationBias
+from mate_tf.layers.attention.patterns import Heads, Projected
+from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
 from mate_tf.layers.basic import Dropout, Linear, SeededDropout, seeds_after
@@ -54,14 +54,12 @@ class Implementation(Protocol):
 
     def attend(
         self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
+        projected: Projected,
         plan: Any,
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads, like query, key and value: float [B, S, H, E]."""
+        """The context of all heads: float [B, S, H, E]."""
 
 
 def implementation_of(heads: Heads) -> Implementation:
@@ -133,9 +131,7 @@ class ByLength:
 
     def attend(
         self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
+        projected: Projected,
         plan: EitherPlan,
         dropout: SeededDropout | None,
         training: bool = False,
@@ -143,10 +139,10 @@ class ByLength:
         """The context. float [B, S, H, E]."""
 
         def short() -> tf.Tensor:
-            return self.short.attend(query, key, value, plan.short, dropout, training)
+            return self.short.attend(projected, plan.short, dropout, training)
 
         def long() -> tf.Tensor:
-            return self.long.attend(query, key, value, plan.long, dropout, training)
+            return self.long.attend(projected, plan.long, dropout, training)
 
         if isinstance(plan.is_short, bool):
             return short() if plan.is_short else long()
@@ -201,30 +197,21 @@ class SelfAttention(keras.layers.Layer):
         self.key = Linear(units, name="key", **common)
         self.value = Linear(units, name="value", **common)
         self.relations = self.grammar_bias = None
+        options: tuple = ()
         if isinstance(attention, TableFormerConfig):
-            self.relations = RelationBias(
-                num_heads,
-                head_size,
-                attention.relation_kind,
-                attention.disabled_relations,
-                name="relations",
-                dtype=dtype,
-            )
+            options = attention.relation_kind, attention.disabled_relations
+        elif isinstance(attention, MateNeighboursConfig):
+            options = (NEIGHBOURS,)
+        if options:
+            sizes = num_heads, head_size
+            self.relations = RelationBias(*sizes, *options, name="relations", dtype=dtype)
         if isinstance(attention, GrammarSoftConfig) and attention.learn_grammar_bias:
-            self.grammar_bias = GrammarBias(
-                num_heads, attention.grammar_bias, name="grammar", dtype=dtype
-            )
+            alpha = attention.grammar_bias
+            self.grammar_bias = GrammarBias(num_heads, alpha, name="grammar", dtype=dtype)
         self.dropout = Dropout(dropout, name="dropout", dtype=dtype)
+        biases = self.relations, self.grammar_bias
         self.implementation = implementation_of(
-            Heads(
-                num_heads,
-                head_size,
-                attention,
-                temperature,
-                self.compute_dtype,
-                self.relations,
-                self.grammar_bias,
-            )
+            Heads(num_heads, head_size, attention, temperature, self.compute_dtype, *biases)
         )
         self.plan = self.implementation.plan
         self.attend = self.implementation.attend
@@ -233,12 +220,10 @@ class SelfAttention(keras.layers.Layer):
         hidden_size = hidden_shape[-1]
         for projection in (self.query, self.key, self.value):
             projection.build((None, None, hidden_size))
-        self.output_projection = Linear(
-            hidden_size,
-            initializer_range=self.initializer_range,
-            name="output",
-            dtype=self.dtype_policy,
+        options: dict[str, Any] = dict(
+            initializer_range=self.initializer_range, dtype=self.dtype_policy
         )
+        self.output_projection = Linear(hidden_size, name="output", **options)
         self.output_projection.build((None, None, self.num_heads * self.head_size))
         for biases in (self.relations, self.grammar_bias):
             if biases is not None:
@@ -254,18 +239,14 @@ class SelfAttention(keras.layers.Layer):
         training: bool = False,
         seed: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        """Attends.
+        """Attends, from float [B, S, D] to float [B, S, D].
 
         Args:
             hidden_states: float [B, S, D].
-            features: token features int [B, S], or what `TokenFeatures.of` takes; not needed with a
-                plan.
-            plan: the result of `plan(features)`, for callers with several layers.
+            features: token features int [B, S], or what `TokenFeatures.of` takes.
+            plan: the result of `plan(features)` instead, for callers with several layers.
             training: whether dropout is on.
             seed: int32 [2], from the dropout's `draw_seed`; None draws one.
-
-        Returns:
-            float [B, S, D].
 
         Raises:
             ValueError: without features and without a plan.
@@ -279,22 +260,15 @@ class SelfAttention(keras.layers.Layer):
         if training and self.dropout_rate:
             seed = self.dropout.draw_seed() if seed is None else seed
             dropout = SeededDropout(self.dropout_rate, seed)
-        query, key, value = self.heads(hidden_states)
         attend = self._recomputed if training and compiles_with_xla() else self.attend
-        context = attend(query, key, value, plan, dropout, training)  # [B, S, H, E]
+        context = attend(self.heads(hidden_states), plan, dropout, training)  # [B, S, H, E]
         length = tf.shape(hidden_states)[1]
         return self.output_projection(
             tf.reshape(context, [-1, length, self.num_heads * self.head_size])
         )
 
     def _recomputed(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: Any,
-        dropout: SeededDropout | None,
-        training: bool,
+        self, projected: Projected, plan: Any, dropout: SeededDropout | None, training: bool
     ) -> tf.Tensor:
         """The same context; the gradient computes it again from query, key and value.
 
@@ -303,17 +277,17 @@ class SelfAttention(keras.layers.Layer):
         """
 
         @tf.recompute_grad
-        def attend(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor) -> tf.Tensor:
-            again = dropout and dropout._replace(seed=seeds_after(dropout.seed, query))
-            return self.attend(query, key, value, plan, again, training)
+        def attend(*tensors: tf.Tensor) -> tf.Tensor:
+            again = dropout and dropout._replace(seed=seeds_after(dropout.seed, tensors[0]))
+            return self.attend(Projected(*tensors), plan, again, training)
 
-        return attend(query, key, value)
+        return attend(*projected)
 
-    def heads(self, hidden_states: tf.Tensor) -> tuple[tf.Tensor, ...]:
+    def heads(self, hidden_states: tf.Tensor) -> Projected:
         """Queries, keys and values of hidden states [B, S, D]: float [B, S, H, E] each."""
         shape = [-1, tf.shape(hidden_states)[1], self.num_heads, self.head_size]
         projections = (self.query, self.key, self.value)
-        return tuple(tf.reshape(project(hidden_states), shape) for project in projections)
+        return Projected(*(tf.reshape(project(hidden_states), shape) for project in projections))
 
     def compute_output_shape(self, hidden_shape, *_):
         return hidden_shape
@@ -351,7 +325,8 @@ class MultiViewAttention(SelfAttention):
         original_bucketing: whether to join the first and last bucket, and repeat keys with fewer
             than three buckets, as the authors' release does.
         architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations,
-            whose `relation_kind` and `disabled_relations` are options then.
+            whose `relation_kind` and `disabled_relations` are options then, or "mate_neighbours"
+            for biases of the cells above and below.
         dense_up_to: the longest sequence that is computed over all pairs, with the same result;
             None for the longest one where this is faster.
         **kwargs: temperature, dropout and initializer_range of `SelfAttention`, and Keras's.
@@ -400,19 +375,17 @@ class MultiViewAttention(SelfAttention):
         attention = from_dict(AttentionConfig, options, "attention")
         if not isinstance(attention, MateConfig):
             raise ValueError(
-                "expected architecture in ('mate', 'mate_tableformer') of a MultiViewAttention, "
-                f"got {architecture!r}"
+                "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
+                f"MultiViewAttention, got {architecture!r}"
             )
         super().__init__(num_heads, head_size, attention, **kwargs)
 
     def get_config(self):
         config = super().get_config()
         attention = config.pop("attention")
-        return config | {
-            name: value
-            for name, value in attention.items()
-            if name not in ("evaluator", "coverage")
-        }
+        for name in ("evaluator", "coverage"):
+            del attention[name]
+        return config | attention
 
     @classmethod
     def from_config(cls, config):

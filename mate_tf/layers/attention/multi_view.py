@@ -10,7 +10,6 @@ R radius (bucket size), W window (3 * R), H heads, h heads of a group, E head si
 
 import dataclasses
 from collections.abc import Sequence
-from functools import partial
 from typing import NamedTuple
 
 import keras
@@ -21,6 +20,8 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
     Heads,
+    OfGroup,
+    Projected,
     by_groups,
     heads_first,
     in_sequence,
@@ -38,19 +39,12 @@ from mate_tf.layers.compilation import custom_gradient
 
 
 class MultiView(NamedTuple):
-    """Views of one tensor in one head group's order, or some of them.
+    """Views of one tensor in one head group's order, or some of them."""
 
-    Attributes:
-        full: [B, H, S, E], the unsorted tensor, heads first.
-        global_: [B, H, G, E], the first G tokens of the order.
-        long: [B, H, N, R, E], the others in buckets.
-        window: [B, H, N, W, E], each bucket, then the next, then the previous one.
-    """
-
-    full: tf.Tensor = None
-    global_: tf.Tensor = None
-    long: tf.Tensor = None
-    window: tf.Tensor = None
+    full: tf.Tensor = None  # [B, H, S, E], the unsorted tensor, heads first
+    global_: tf.Tensor = None  # [B, H, G, E], the first G tokens of the order
+    long: tf.Tensor = None  # [B, H, N, R, E], the others in buckets
+    window: tf.Tensor = None  # [B, H, N, W, E], each bucket, then the next, then the previous one
 
 
 class Places(NamedTuple):
@@ -58,20 +52,13 @@ class Places(NamedTuple):
 
     A sequence that does not fill its buckets, or its global part, is padded with its first token at
     the end of its order.
-
-    Attributes:
-        order: int32 [B, P].
-        global_: int32 [B, G].
-        long: int32 [B, N, R].
-        window: int32 [B, N, W].
-        rank: int32 [B, S], each token's place in the order.
     """
 
-    order: tf.Tensor
-    global_: tf.Tensor
-    long: tf.Tensor
-    window: tf.Tensor
-    rank: tf.Tensor
+    order: tf.Tensor  # int32 [B, P]
+    global_: tf.Tensor  # int32 [B, G]
+    long: tf.Tensor  # int32 [B, N, R]
+    window: tf.Tensor  # int32 [B, N, W]
+    rank: tf.Tensor  # int32 [B, S], each token's place in the order
 
 
 def places(order: tf.Tensor, bucket_size: int, global_size: int) -> Places:
@@ -220,7 +207,7 @@ def multi_view_attention(
         from_global += global_bias
     global_context = weighted_sum(
         [Attended(from_global, global_mask, value.full, "BHFT,BHTE->BHFE")],
-        None if dropout is None else dropout.fold_in(0),
+        dropout and dropout.fold_in(0),
         scores_are_small,
     )
 
@@ -239,28 +226,20 @@ def multi_view_attention(
             Attended(to_global, masks[0], value.global_, "BHNFT,BHTE->BHNFE"),
             Attended(to_window, masks[1], value.window, "BHNFT,BHNTE->BHNFE"),
         ],
-        None if dropout is None else dropout.fold_in(1),
+        dropout and dropout.fold_in(1),
         scores_are_small,
     )
     return joined(global_context, long_context)
 
 
 class GroupPlan(NamedTuple):
-    """What the layers of an encoder share for one head group.
-
-    Attributes:
-        where: the places of the tokens.
-        global_mask: bool [B, 1, G, S].
-        long_mask: bool [B, 1, N, R, G + W].
-        global_relations: one-hot, float [B, K, G, S], or None.
-        long_relations: one-hot, float [B, K, N, R, G + W], or None.
-    """
+    """What the layers of an encoder share for one head group."""
 
     where: Places
-    global_mask: tf.Tensor
-    long_mask: tf.Tensor
-    global_relations: tf.Tensor | None = None
-    long_relations: tf.Tensor | None = None
+    global_mask: tf.Tensor  # bool [B, 1, G, S]
+    long_mask: tf.Tensor  # bool [B, 1, N, R, G + W]
+    global_relations: tf.Tensor | None  # one-hot, float [B, K, G, S]
+    long_relations: tf.Tensor | None  # one-hot, float [B, K, N, R, G + W]
 
 
 def group_plan(
@@ -321,47 +300,30 @@ class MultiViews:
         """The orders and masks of the views."""
         heads = self.heads
         return tuple(
-            group_plan(features, group, sort_by, self.attention, heads.relations)
+            group_plan(features, group, sort_by, self.attention, heads.relations_of(group))
             for group, sort_by in heads.sorted_groups
         )
 
     def attend(
         self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
+        projected: Projected,
         plan: tuple[GroupPlan, ...],
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context, computed in each group's order. float [B, S, H, E]."""
-        are_small = self.heads.scores_are_small(query, key, training)
-        attend_group = partial(self._attend_views, are_small=are_small)
-        sizes = [group.num_heads for group in self.heads.groups]
-        return by_groups(attend_group, sizes, query, key, value, plan, dropout)
+        are_small = self.heads.scores_are_small(projected, training)
+        return by_groups(self._attend_views, self.heads, projected, plan, dropout, are_small)
 
-    def _attend_views(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: GroupPlan,
-        first_head: int,
-        dropout: SeededDropout | None,
-        are_small: tf.Tensor | None,
-    ) -> tf.Tensor:
+    def _attend_views(self, group: OfGroup, plan: GroupPlan) -> tf.Tensor:
         """The context of a group. float [B, h, S, E]."""
+        query, *key_and_value = group.projected
         queries = views_of(query, plan.where, ("global_", "long"))
-        keys, values = (views_of(one, plan.where, ("global_", "window")) for one in (key, value))
+        keys, values = (views_of(one, plan.where, ("global_", "window")) for one in key_and_value)
         global_bias = long_bias = None
-        if self.heads.relations is not None:
-            global_bias, long_bias = (
-                self.heads.relation_scores(view, relations, first_head)
-                for view, relations in (
-                    (queries.global_, plan.global_relations),  # [B, h, G, S]
-                    (queries.long, plan.long_relations),  # [B, h, N, R, G + W]
-                )
-            )
+        if (relations := group.relations) is not None:
+            global_bias = relations.scores(queries.global_, plan.global_relations, group.first_head)
+            long_bias = relations.scores(queries.long, plan.long_relations, group.first_head)
         context = multi_view_attention(
             queries,
             keys,
@@ -371,7 +333,7 @@ class MultiViews:
             global_bias=global_bias,
             long_bias=long_bias,
             temperature=self.heads.temperature,
-            dropout=dropout,
-            scores_are_small=are_small,
+            dropout=group.dropout,
+            scores_are_small=group.scores_are_small,
         )
         return in_sequence(context, plan.where.order, plan.where.rank)

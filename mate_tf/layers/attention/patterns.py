@@ -17,14 +17,14 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.grammar import GrammarBias, RelatedTags, allowed_tags
-from mate_tf.layers.attention.relations import RelationBias, relation_scores
+from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.softmax import scores_are_small
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import custom_gradient
@@ -62,20 +62,12 @@ def any_of(*patterns: Pattern) -> Pattern:
 
 @dataclasses.dataclass(frozen=True)
 class HeadGroup:
-    """Consecutive attention heads that share a pattern.
-
-    Attributes:
-        num_heads: how many.
-        pattern: who may attend to whom.
-        sort_by: the token feature whose order brings tokens that attend to each other together;
-            None if there is none.
-        adds_itself: whether each token attends to itself, whatever the pattern says.
-    """
+    """Consecutive attention heads that share a pattern."""
 
     num_heads: int
-    pattern: Pattern
-    sort_by: str | None
-    adds_itself: bool = False
+    pattern: Pattern  # who may attend to whom
+    sort_by: str | None  # the feature whose order brings tokens that attend to each other together
+    adds_itself: bool = False  # whether each token attends to itself, whatever the pattern says
 
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
@@ -107,25 +99,15 @@ def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Heads:
-    """What an implementation of attention knows about the layer that it computes for.
+    """What an implementation of attention knows about the layer that it computes for."""
 
-    Attributes:
-        num_heads: H.
-        head_size: E.
-        attention: the pattern and its parameters.
-        temperature: divides the attention scores.
-        compute_dtype: of the scores.
-        relations: the layer's biases for TableFormer's relations, or None.
-        grammar_bias: the layer's bias for favoured pairs, or None.
-    """
-
-    num_heads: int
-    head_size: int
-    attention: AttentionConfig
-    temperature: float
-    compute_dtype: str
-    relations: RelationBias | None = None
-    grammar_bias: GrammarBias | None = None
+    num_heads: int  # H
+    head_size: int  # E
+    attention: AttentionConfig  # the pattern and its parameters
+    temperature: float  # divides the attention scores
+    compute_dtype: str  # of the scores
+    relations: RelationBias | None = None  # the layer's
+    grammar_bias: GrammarBias | None = None  # the layer's, for favoured pairs
 
     @property
     def scale(self) -> float:
@@ -142,27 +124,38 @@ class Heads:
         """The head groups, each with the feature that it sorts by."""
         return [(group, group.sort_by) for group in self.groups if group.sort_by is not None]
 
-    def relation_scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
-        """What the relations add to the scores of h consecutive heads.
+    def relations_of(self, group: HeadGroup) -> RelationBias | None:
+        """The relations that a group's heads may see: those within rows see no neighbouring row."""
+        within_rows = group.sort_by == "row_ids"
+        is_seen = self.relations is None or self.relations.kind != NEIGHBOURS or not within_rows
+        return self.relations if is_seen else None
 
-        Args:
-            query: float [B, h, ..., F, E].
-            one_hot: float [B, K, ..., F, T].
-            first_head: the index of the first of them.
-
-        Returns:
-            float [B, h, ..., F, T], for the scores after their division.
-        """
-        assert self.relations is not None
-        return relation_scores(query, one_hot, *self.relations.tables(first_head, query.shape[1]))
-
-    def scores_are_small(
-        self, query: tf.Tensor, key: tf.Tensor, training: bool
-    ) -> tf.Tensor | None:
-        """As `softmax.scores_are_small` for heads [B, S, H, E]; None also with relations."""
-        if self.relations is not None or training:
+    def scores_are_small(self, projected: "Projected", training: bool) -> tf.Tensor | None:
+        """As `softmax.scores_are_small`; None also in training and with vectors of relations."""
+        biases: tuple[tf.Tensor, ...] = ()
+        if self.relations is not None:
+            biases = self.relations.tables(0, self.num_heads)
+        if training or len(biases) > 1:
             return None
-        return scores_are_small(query, key, self.scale)
+        return scores_are_small(projected.query, projected.key, self.scale, *biases)
+
+
+class Projected(NamedTuple):
+    """Projections of hidden states to all heads: float [B, S, H, E] each, or their tiles."""
+
+    query: tf.Tensor
+    key: tf.Tensor
+    value: tf.Tensor
+
+
+class OfGroup(NamedTuple):
+    """What a head group attends with."""
+
+    projected: Projected  # float [B, h, S, E] each
+    first_head: int  # the index of its first head
+    relations: RelationBias | None  # as of `Heads.relations_of`
+    dropout: SeededDropout | None  # applied to its attention probabilities
+    scores_are_small: tf.Tensor | None  # as of `Heads`
 
 
 def heads_first(tensor: tf.Tensor) -> tf.Tensor:
@@ -171,44 +164,35 @@ def heads_first(tensor: tf.Tensor) -> tf.Tensor:
 
 
 def by_groups(
-    attend_group: Callable[..., tf.Tensor],
-    group_sizes: Sequence[int],
-    query: tf.Tensor,
-    key: tf.Tensor,
-    value: tf.Tensor,
+    attend_group: Callable[[OfGroup, Any], tf.Tensor],
+    heads: Heads,
+    projected: Projected,
     plans: Sequence[Any],
     dropout: SeededDropout | None,
+    scores_are_small: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """Attends group by group, like query, key and value float [B, S, H, E].
+    """The context of all heads, float [B, S, H, E].
 
-    Args:
-        attend_group: a function of query, key and value [B, h, S, E], the group's plan, the index
-            of its first head and dropout; returns the context [B, h, S, E].
-        group_sizes: h of each group.
-        query: of all heads, as key and value.
-        key: the keys.
-        value: the values.
-        plans: the plan of each group.
-        dropout: applied to the attention probabilities.
+    A function of each group and its plan computes the group's context [B, h, S, E].
     """
-    first_heads = itertools.accumulate([0, *group_sizes[:-1]])
-    queries, keys, values = (
-        tf.split(heads_first(tensor), group_sizes, axis=1) for tensor in (query, key, value)
-    )
-    contexts = [
-        attend_group(*group, None if dropout is None else dropout.fold_in(index))
-        for index, group in enumerate(zip(queries, keys, values, plans, first_heads, strict=True))
-    ]
+    groups = heads.groups
+    sizes = [group.num_heads for group in groups]
+    first_heads = itertools.accumulate([0, *sizes[:-1]])
+    split = [tf.split(heads_first(tensor), sizes, axis=1) for tensor in projected]
+    contexts = []
+    for index, (first_head, plan, *tensors) in enumerate(
+        zip(first_heads, plans, *split, strict=True)
+    ):
+        dropped = dropout and dropout.fold_in(index)
+        relations = heads.relations_of(groups[index])
+        given = OfGroup(Projected(*tensors), first_head, relations, dropped, scores_are_small)
+        contexts.append(attend_group(given, plan))
     context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
     return heads_first(context)  # and back: [B, S, H, E]
 
 
 def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
-    """The pattern between each query and each real key.
-
-    Args:
-        query: features [..., F].
-        key: features [..., T].
+    """The pattern between features [..., F] of queries and [..., T] of keys, without padding.
 
     Returns:
         bool, broadcasts to [..., F, T].
@@ -220,11 +204,6 @@ def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> 
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
     allowed = tf.convert_to_tensor(pattern(query, key))
     pairs = tf.broadcast_static_shape(query.input_mask.shape, key.input_mask.shape)
-    _check_allowed(pattern, allowed, pairs)
-    return allowed & tf.greater(key.input_mask, 0)
-
-
-def _check_allowed(pattern: Pattern, allowed: tf.Tensor, pairs: tf.TensorShape) -> None:
     try:
         fits = tf.broadcast_static_shape(allowed.shape, pairs).is_compatible_with(pairs)
     except ValueError:
@@ -235,17 +214,11 @@ def _check_allowed(pattern: Pattern, allowed: tf.Tensor, pairs: tf.TensorShape) 
             f"expected pattern {name!r} to return bool of a shape that broadcasts to {pairs}, got "
             f"{allowed.dtype.name} of shape {allowed.shape}"
         )
+    return allowed & tf.greater(key.input_mask, 0)
 
 
 def group_mask(group: HeadGroup, features: TokenFeatures) -> tf.Tensor:
-    """The pairs of queries and real keys of a sequence that a head group's pattern allows.
-
-    Args:
-        features: int [B, S] each.
-
-    Returns:
-        bool [B, S or 1, S].
-    """
+    """The pairs of queries and real keys that a head group allows. bool [B, S or 1, S]."""
     mask = pattern_mask(group.pattern, features, features)
     if group.adds_itself:
         real = tf.greater(features.input_mask, 0)[:, None]  # [B, 1, S]
@@ -274,11 +247,7 @@ def pad_features(features: TokenFeatures, length: int | tf.Tensor) -> TokenFeatu
 
 
 def token_order(features: TokenFeatures, sort_by: str) -> tf.Tensor:
-    """Positions of the tokens sorted by a feature; ties keep their order, padding comes last.
-
-    Returns:
-        int32 [B, S].
-    """
+    """The tokens sorted by a feature; ties keep their order, padding comes last. int32 [B, S]."""
     ids = getattr(features, sort_by)
     key = tf.where(features.input_mask > 0, ids, ids.dtype.max)  # [B, S]
     return tf.argsort(key, axis=-1, stable=True)
@@ -299,17 +268,11 @@ def ordered_features(
 
 @custom_gradient
 def in_order(tensor: tf.Tensor, order: tf.Tensor, rank: tf.Tensor):
-    """Brings tokens into an order with padding, whose places hold some token.
+    """Brings tokens into an order with padding: float [B, h, S, E] to [B, h, P, E].
 
-    Its gradient is a gather too. TensorFlow's would sum index by index, at many times the cost.
-
-    Args:
-        tensor: float [B, h, S, E].
-        order: int32 [B, P], the positions of the tokens, then those of the padding.
-        rank: int32 [B, S], each token's place in the order.
-
-    Returns:
-        float [B, h, P, E].
+    The order, int32 [B, P], has the positions of the tokens, then those of some token as padding;
+    the rank, int32 [B, S], each token's place. The gradient is a gather too. TensorFlow's would sum
+    index by index, at many times the cost.
     """
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None, None]:
@@ -343,13 +306,8 @@ def window_pairs(
     A pair is computed if one of the two is in the global part, or if their buckets are the same or
     adjacent. The authors' release also joins distant buckets.
 
-    Args:
-        features: int [B, S] each.
-        sort_by: the feature that the head group sorts by, or None.
-        config: the window's sizes.
-
     Returns:
-        bool [B, F, T]; None if there is no window.
+        bool [B, F, T]; None if there is no window in an order of the feature `sort_by`.
     """
     if sort_by is None or not isinstance(config, MateConfig):
         return None

@@ -1,7 +1,7 @@
-"""TableFormer's relations between tokens, with learned attention biases.
+"""Relations between tokens, TableFormer's and neighbouring rows, with learned attention biases.
 
 A relation is like a pattern, but an integer instead of a bool: it follows from the features of a
-query and a key token. It does not depend on the order of rows and columns.
+query and a key token. TableFormer's do not depend on the order of rows and columns.
 
 Shapes: B batch, F from (queries), T to (keys), H heads, E head size, K relations.
 """
@@ -33,6 +33,8 @@ RELATION_NAMES = (
 assert len(RELATION_NAMES) == NUM_RELATIONS
 
 
+NEIGHBOURS = "neighbours"  # the kind of RelationBias for rows above and below
+
 # The kinds of tokens.
 _PADDING, _CELL, _HEADER, _SENTENCE = range(4)
 
@@ -57,10 +59,7 @@ def pairwise_relation(
 ) -> tf.Tensor:
     """The relation of each of F queries to each of T keys (TableFormer paper, section 4.1).
 
-    Args:
-        query: features [..., F].
-        key: features [..., T].
-        disabled: relations that count as "other" (TableFormer paper, section 5.6).
+    Disabled relations count as "other" (section 5.6).
 
     Returns:
         int32 [..., F, T], indices of RELATION_NAMES; padding has 0.
@@ -75,6 +74,20 @@ def pairwise_relation(
     return tf.gather(tf.constant(table.reshape(-1)), index)
 
 
+def neighbouring_row(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+    """Whether each of T keys is a cell above or below each of F queries, in the same column.
+
+    Returns:
+        int32 [..., F, T]: 0 above, 1 below, -1 neither.
+    """
+    query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
+    key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
+    are_cells = tf.equal(_kind(query), _CELL) & tf.equal(_kind(key), _CELL)
+    is_beside = are_cells & tf.equal(query.column_ids, key.column_ids)
+    rows = tf.cast(key.row_ids - query.row_ids, tf.int32)
+    return tf.where(is_beside & tf.equal(tf.abs(rows), 1), (rows + 1) // 2, -1)
+
+
 @keras.saving.register_keras_serializable(package="mate_tf")
 class RelationBias(keras.layers.Layer):
     """Learned attention scores of the relations, one set for each head.
@@ -86,7 +99,8 @@ class RelationBias(keras.layers.Layer):
         num_heads: H, of all head groups.
         head_size: E; used only with kind "embedding".
         kind: "scalar": a number for each relation and head (TableFormer paper, equation 3);
-            "embedding": a vector, multiplied by the query.
+            "embedding": a vector, multiplied by the query; "neighbours": a number for the cell
+            above and one for that below, instead of TableFormer's relations.
         disabled: relations that count as "other".
     """
 
@@ -103,11 +117,12 @@ class RelationBias(keras.layers.Layer):
         self.head_size = head_size
         self.kind = kind
         self.disabled = tuple(disabled)
+        self.num_relations = 2 if kind == NEIGHBOURS else NUM_RELATIONS  # K
 
     def build(self, *_) -> None:
         # Zeros: training starts from the attention without relations (section 5.1).
         self.bias_table = self.add_weight(
-            shape=(NUM_RELATIONS, self.num_heads),
+            shape=(self.num_relations, self.num_heads),
             initializer="zeros",
             name="relative_bias_table",
         )
@@ -124,8 +139,11 @@ class RelationBias(keras.layers.Layer):
 
         For `relation_scores` in any layer with the same settings: float [B, K, ..., F, T].
         """
-        relation = pairwise_relation(query, key, self.disabled)
-        return tf.one_hot(relation, NUM_RELATIONS, axis=1, dtype=self.compute_dtype)
+        if self.kind == NEIGHBOURS:
+            relation = neighbouring_row(query, key)
+        else:
+            relation = pairwise_relation(query, key, self.disabled)
+        return tf.one_hot(relation, self.num_relations, axis=1, dtype=self.compute_dtype)
 
     def tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
         """The weights of h consecutive heads: biases [K, h] and, if any, vectors [K, h, E]."""
@@ -137,6 +155,10 @@ class RelationBias(keras.layers.Layer):
         tables = [tf.cast(tf.convert_to_tensor(weight), self.compute_dtype) for weight in weights]
         return tuple(table[:, heads] for table in tables)
 
+    def scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
+        """As `relation_scores`, for h consecutive heads from one on."""
+        return relation_scores(query, one_hot, *self.tables(first_head, query.shape[1]))
+
     def get_config(self):
         return super().get_config() | {
             "num_heads": self.num_heads,
@@ -147,13 +169,12 @@ class RelationBias(keras.layers.Layer):
 
 
 def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
-    """What the relations add to the attention scores.
+    """What the relations add to the attention scores, after their division.
 
     Args:
         query: float [B, h, ..., F, E].
         one_hot: float [B, K, ..., F, T].
-        *tables: biases, float [K, h]; then, if any, vectors that multiply the query, float
-            [K, h, E].
+        *tables: of `RelationBias.tables`.
 
     Returns:
         float [B, h, ..., F, T].
@@ -161,7 +182,7 @@ def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) ->
     bias_table, *embedding_table = tables
     shape = tf.shape(one_hot)
     pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
-    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1])  # [B, K, ... * F * T]
+    flat = tf.reshape(one_hot, [shape[0], bias_table.shape[0], -1])  # [B, K, ... * F * T]
     scores = tf.reshape(tf.matmul(bias_table, flat, transpose_a=True), pairs_shape)
     if not embedding_table:
         return scores

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import tensorflow as tf
 
 from mate_tf.layers.basic import SeededDropout
-from mate_tf.layers.compilation import OnePass, compiles_one_pass, custom_gradient, is_portable
+from mate_tf.layers.compilation import OnePass, compiles_one_pass, custom_gradient, portable_graph
 from mate_tf.private_apis import compiles_with_xla
 
 # Large enough to vanish in the softmax. Small enough that a query without a key, such as padding,
@@ -22,19 +22,12 @@ _SMALL = 60.0
 
 
 class Attended(NamedTuple):
-    """Some of the keys.
+    """Some of the keys."""
 
-    Attributes:
-        scores: float [..., F, t].
-        mask: bool, broadcasts to the scores, False for a key that takes no part; None if all do.
-        values: float, the values of the keys.
-        equation: of tf.einsum, from [..., F, t] and the values to [..., F, E].
-    """
-
-    scores: tf.Tensor
-    mask: tf.Tensor | None
-    values: tf.Tensor
-    equation: str
+    scores: tf.Tensor  # float [..., F, t]
+    mask: tf.Tensor | None  # bool, broadcasts to the scores; False for a key that takes no part
+    values: tf.Tensor  # float, the values of the keys
+    equation: str  # of tf.einsum, from [..., F, t] and the values to [..., F, E]
 
 
 def weighted_sum(
@@ -44,13 +37,8 @@ def weighted_sum(
 ) -> tf.Tensor:
     """The sum of the values of all T keys, weighted by a softmax of their scores.
 
-    It is computed in float32, whatever the dtype of the scores. If the scores are small, so are
-    their exponentials, and no maximum needs to be subtracted first.
-
-    Args:
-        attended: the keys, side by side; all have a mask, or none.
-        dropout: applied to the probabilities.
-        scores_are_small: bool, the result of `scores_are_small`; None if it was not computed.
+    It is computed in float32, whatever the dtype of the scores. If the scores are small (the result
+    of `scores_are_small`), so are their exponentials, and no maximum is subtracted first.
 
     Returns:
         float [..., F, E]. For a query without a key it is finite, and has no other meaning.
@@ -84,34 +72,33 @@ def weighted_sum(
     return tf.cond(scores_are_small, by_exponentials, by_softmax)
 
 
-def scores_are_small(query: tf.Tensor, key: tf.Tensor, scale: float) -> tf.Tensor | None:
+def scores_are_small(
+    query: tf.Tensor, key: tf.Tensor, scale: float, *biases: tf.Tensor
+) -> tf.Tensor | None:
     """Whether float32 holds the exponentials of all scores, judged by the vectors' lengths.
 
-    Args:
-        query: float [..., E].
-        key: float [..., E].
-        scale: a factor of their products.
-
-    Returns:
-        bool; None if it is unknown or no help: without compiling, and within XLA, which optimizes
-        this itself.
+    The scores are products of float [..., E] times a scale, and one bias or none. None if it is
+    unknown or no help: without compiling, and within XLA, which optimizes this itself.
     """
     if compiles_with_xla() or not compiles_one_pass() or query.dtype == tf.float16:
         return None
-    return _largest_product(query, key) <= _SMALL / scale
+    largest = _largest_product(query, key) * scale
+    for bias in biases:
+        largest += tf.cast(tf.reduce_max(tf.abs(bias)), tf.float32)
+    return largest <= _SMALL
 
 
 @OnePass
 def _largest_product(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
     """The longest query's length times the longest key's."""
-    return _longest(query) * _longest(key)
 
+    def longest(vectors: tf.Tensor) -> tf.Tensor:
+        size = tf.shape(vectors)[-1]
+        squares = tf.square(tf.cast(tf.reshape(vectors, [-1, size]), tf.float32))
+        # A product with ones, because XLA sums rows number by number.
+        return tf.sqrt(tf.reduce_max(tf.matmul(squares, tf.ones([size, 1]))))
 
-def _longest(vectors: tf.Tensor) -> tf.Tensor:
-    size = tf.shape(vectors)[-1]
-    squares = tf.square(tf.cast(tf.reshape(vectors, [-1, size]), tf.float32))
-    # A product with ones, because XLA sums rows number by number.
-    return tf.sqrt(tf.reduce_max(tf.matmul(squares, tf.ones([size, 1]))))
+    return longest(query) * longest(key)
 
 
 @OnePass
@@ -132,15 +119,10 @@ def _quotient(*sums_and_totals: tf.Tensor) -> tf.Tensor:
 
 
 def masked_softmax(scores: Sequence[tf.Tensor], masks: Sequence[tf.Tensor | None]) -> tf.Tensor:
-    """Softmax over the last axis, in float32 whatever the dtype of the scores.
+    """Softmax over the last axis, in float32, from parts [..., F, t] to [..., F, T] of their dtype.
 
-    Args:
-        scores: float [..., F, t] each, together the scores of T keys.
-        masks: bool, each broadcasts to its scores. False entries get probability 0, unless the
-            whole row is False. Without masks, all None.
-
-    Returns:
-        [..., F, T], the dtype of the scores.
+    The masks, bool, broadcast to the parts; all are None, or none. False entries get probability 0,
+    unless the whole row is False.
     """
     dtype = scores[0].dtype
     if dtype == tf.bfloat16 and _is_exact():
@@ -186,7 +168,7 @@ def _is_exact() -> bool:
     XLA and Eigen compute it in bfloat16, and an exported model may run anywhere. It does not matter
     for float16, which cannot hold `MASKED`.
     """
-    return not compiles_with_xla() and not is_portable() and _is_exact_here()
+    return not compiles_with_xla() and not portable_graph.is_on and _is_exact_here()
 
 
 @functools.cache

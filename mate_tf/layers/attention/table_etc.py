@@ -25,6 +25,7 @@ from mate_tf.layers.attention.dense import dense_attention
 from mate_tf.layers.attention.multi_view import MultiView, multi_view_attention
 from mate_tf.layers.attention.patterns import (
     Heads,
+    Projected,
     heads_first,
     num_buckets,
     sequence_length,
@@ -58,10 +59,8 @@ def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
         row = tf.where(row >= 0, row % half, -1)
         column = tf.where(column >= 0, column % half, -1)
     else:
-        checks = [
-            *_at_most(half, row, "rows, the header row among them,", attention),
-            *_at_most(half, column, "columns", attention),
-        ]
+        checks += _at_most(half, row, "rows, the header row among them,", attention)
+        checks += _at_most(half, column, "columns", attention)
     with tf.control_dependencies(checks):
         numbers = tf.range(half)
         own_row = tf.cast(tf.equal(row[..., None], numbers), tf.int32)  # [B, S, G / 2]
@@ -94,37 +93,20 @@ def _occupied(membership: tf.Tensor) -> tf.Tensor:
     return tf.reduce_any(membership > 0, axis=1)
 
 
-def _distance(query: tf.Tensor, key: tf.Tensor) -> tf.Tensor:
-    """How far each key is after each query: [..., F] and [..., T] to int32 [..., F, T]."""
-    return key[..., None, :] - query[..., None]
-
-
 class AllPairsPlan(NamedTuple):
-    """What an encoder's layers share, to compute all pairs.
+    """What an encoder's layers share, to compute all pairs."""
 
-    Attributes:
-        mask: bool [B, 1, G + S, G + S].
-        label: int32 [B, G + S, G + S].
-    """
-
-    mask: tf.Tensor
-    label: tf.Tensor
+    mask: tf.Tensor  # bool [B, 1, G + S, G + S]
+    label: tf.Tensor  # int32 [B, G + S, G + S]
 
 
 class GlobalLocalPlan(NamedTuple):
-    """What an encoder's layers share, to compute blocks.
+    """What an encoder's layers share, to compute blocks."""
 
-    Attributes:
-        global_mask: bool [B, 1, 1, G + S].
-        long_mask: bool [B, 1, N, R, G + W].
-        membership: int32 [B, 1, G, S], see the function `membership`.
-        long_membership: int32 [B, 1, N, R, G], the same by blocks of tokens.
-    """
-
-    global_mask: tf.Tensor
-    long_mask: tf.Tensor
-    membership: tf.Tensor
-    long_membership: tf.Tensor
+    global_mask: tf.Tensor  # bool [B, 1, 1, G + S]
+    long_mask: tf.Tensor  # bool [B, 1, N, R, G + W]
+    membership: tf.Tensor  # int32 [B, 1, G, S], see the function `membership`
+    long_membership: tf.Tensor  # int32 [B, 1, N, R, G], the same by blocks of tokens
 
 
 def all_pairs_plan(features: TokenFeatures, attention: TableETCConfig) -> AllPairsPlan:
@@ -135,7 +117,7 @@ def all_pairs_plan(features: TokenFeatures, attention: TableETCConfig) -> AllPai
     batch, length = tf.unstack(tf.shape(real))
     size = attention.num_global_tokens
     position = tf.range(length)
-    distance = _distance(position, position)  # [S, S]
+    distance = position - position[:, None]  # [S, S], how far each key is after each query
     near = tf.abs(distance) <= attention.local_radius
     local = tf.concat([tf.ones([length, size], tf.bool), near], axis=1)  # [S, G + S]
     allowed = tf.concat([tf.ones([size, size + length], tf.bool), local], axis=0)
@@ -171,7 +153,8 @@ def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> Glo
     long_membership = tf.reshape(long_membership, [-1, blocks, radius, size])
     position = tf.reshape(tf.range(blocks * radius), [1, blocks, radius])
     real_blocks = tf.reshape(tf.pad(real, [[0, 0], [0, missing]]), [-1, blocks, radius])
-    to_window = tf.abs(_distance(position, windows(position, axis=1))) <= radius  # [1, N, R, W]
+    distance = windows(position, axis=1)[:, :, None] - position[..., None]  # [1, N, R, W]
+    to_window = tf.abs(distance) <= radius
     to_window &= windows(real_blocks, axis=1)[:, :, None]  # [B, N, R, W]
     to_globals = real_global[:, None, None] & tf.ones([blocks, radius, 1], tf.bool)
     return GlobalLocalPlan(
@@ -183,11 +166,10 @@ def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> Glo
 
 
 def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
-    """Each block between the previous and the next one, with zeros beyond the ends.
+    """Each block on an axis between the previous and the next one, with zeros beyond the ends.
 
     Unlike in MATE's windows, the ends are not joined, so no key is repeated. Keys are in the order
-    of their positions, so a distance is a shift. [..., N, R, ...] to [..., N, W, ...], the blocks
-    on `axis`.
+    of their positions, so a distance is a shift. [..., N, R, ...] to [..., N, W, ...].
     """
     paddings = [[0, 0]] * blocks.shape.rank
     paddings[axis] = [1, 1]
@@ -211,10 +193,9 @@ def global_local_views(tensor: tf.Tensor, num_global_tokens: int, radius: int) -
 
 
 def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
-    """The score of each pair, for few labels.
+    """The score of each pair, float [..., F, T], from those with each of few labels, [..., F, k].
 
-    From scores of each query with each label, float [..., F, k], and labels from 0 to k - 1, int32,
-    which broadcast to [..., F, T]; returns float [..., F, T].
+    The labels, int32 from 0 to k - 1, broadcast to [..., F, T].
     """
     first, *others = tf.split(scores, scores.shape[-1], axis=-1)
     picked = first
@@ -226,15 +207,10 @@ def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
 def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
     """The score of each pair of a block and its window, from those of the clipped distances.
 
-    Each query has a row of all distances between a block and its window. Its own window starts one
-    place earlier than that of the query before, so the rows are read one place too short (Huang et
-    al., 2018, section 3.4). Without a gather, no gradient is scattered.
-
-    Args:
-        scores: float [..., R, 2 * M + 1], of each query with each distance from -M to M.
-
-    Returns:
-        float [..., R, W].
+    From float [..., R, 2 * M + 1], of distances from -M to M, to [..., R, W]. Each query has a row
+    of all distances between a block and its window. Its own window starts one place earlier than
+    that of the query before, so the rows are read one place too short (Huang et al., 2018, section
+    3.4). Without a gather, no gradient is scattered.
     """
     *_, radius, distances = scores.shape
     largest, clipped = 2 * radius - 1, distances // 2
@@ -292,15 +268,13 @@ class TableETC:
 
     def attend(
         self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
+        projected: Projected,
         plan: AllPairsPlan | GlobalLocalPlan,
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context [B, G + S, H, E]; ValueError if the hidden states have another length."""
-        query, key, value = map(heads_first, (query, key, value))  # [B, H, G + S, E]
+        query, key, value = map(heads_first, projected)  # [B, H, G + S, E]
         self._check_length(query, plan)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # It is added to the scores after their division, so it is divided too.

@@ -20,7 +20,9 @@ from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     Heads,
+    OfGroup,
     Pattern,
+    Projected,
     by_groups,
     in_order,
     in_sequence,
@@ -45,37 +47,24 @@ _COARSER, _COARSER_TIME = 8, 0.55
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
 class TilePlan:
-    """What the layers of an encoder share for one head group.
+    """What the layers of an encoder share for one head group."""
 
-    Attributes:
-        order: int32 [B, P], positions in the group's order.
-        rank: int32 [B, S], each token's place in it.
-        tiles: int [T, R] each, the token features in the group's order.
-        query_tile: int32 [B * N * N], all pairs of tiles, those that meet first; tiles are numbered
-            through the batch.
-        key_tile: int32 [B * N * N].
-        num_pairs: int32, the number of pairs that meet.
-        tile_size: R; known only when the graph runs, except in XLA.
-        rounds: the pairs that meet, with their masks; `tile_plan` leaves them out.
-    """
-
-    order: tf.Tensor
-    rank: tf.Tensor
-    tiles: TokenFeatures
-    query_tile: tf.Tensor
-    key_tile: tf.Tensor
-    num_pairs: tf.Tensor
-    tile_size: int | tf.Tensor
-    rounds: Rounds | None = None
+    order: tf.Tensor  # int32 [B, P], positions in the group's order
+    rank: tf.Tensor  # int32 [B, S], each token's place in it
+    tiles: TokenFeatures  # int [T, R] each, the token features in the group's order
+    # All pairs of tiles, those that meet first; tiles are numbered through the batch.
+    query_tile: tf.Tensor  # int32 [B * N * N]
+    key_tile: tf.Tensor  # int32 [B * N * N]
+    num_pairs: tf.Tensor  # int32, the number of pairs that meet
+    tile_size: int | tf.Tensor  # R; known only when the graph runs, except in XLA
+    rounds: Rounds | None = None  # the pairs that meet, masked; `tile_plan` leaves them out
 
 
 def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan:
-    """Orders the tokens and lists the tiles that meet.
+    """Orders the tokens by a feature and lists the tiles that meet.
 
-    Args:
-        features: int [B, S] each.
-        sort_by: the feature to sort by; tokens of the table that attend to each other share it.
-        tile_size: R; or the smaller of two, of which the faster one is taken.
+    Tokens of the table that attend to each other share the feature. The size is the smaller of two,
+    of which the faster one is taken.
     """
     order = token_order(features, sort_by)  # [B, S]
     length = sequence_length(features)
@@ -176,38 +165,27 @@ class Tiles:
             most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
             if compiles_with_xla():  # a list that is filled up should not be long
                 most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
-            pairs = partial(pairs_of_round, plan, most, group.pattern, heads.relations)
+            relations = heads.relations_of(group)
+            pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
             plans.append(dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs)))
         return tuple(plans)
 
     def attend(
         self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
+        projected: Projected,
         plan: tuple[TilePlan, ...],
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context, group by group. float [B, S, H, E]."""
-        are_small = self.heads.scores_are_small(query, key, training)
-        attend_group = partial(self._attend_tiles, are_small=are_small)
-        sizes = [group.num_heads for group in self.heads.groups]
-        return by_groups(attend_group, sizes, query, key, value, plan, dropout)
+        are_small = self.heads.scores_are_small(projected, training)
+        return by_groups(self._attend_tiles, self.heads, projected, plan, dropout, are_small)
 
-    def _attend_tiles(
-        self,
-        query: tf.Tensor,
-        key: tf.Tensor,
-        value: tf.Tensor,
-        plan: TilePlan,
-        first_head: int,
-        dropout: SeededDropout | None,
-        are_small: tf.Tensor | None,
-    ) -> tf.Tensor:
+    def _attend_tiles(self, group: OfGroup, plan: TilePlan) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
-        heads, size, num_heads = self.heads, plan.tile_size, query.shape[1]
-        head_size = heads.head_size
+        query, *key_and_value = group.projected
+        heads, size = self.heads, plan.tile_size
+        num_heads, head_size = query.shape[1], heads.head_size
         number = tf.shape(plan.order)[1] // size  # N
         scale = tf.cast(heads.scale, query.dtype)
 
@@ -218,13 +196,13 @@ class Tiles:
             return tf.reshape(tensor, [-1, num_heads, size, head_size])
 
         tables: tuple[tf.Tensor, ...] = ()
-        if heads.relations is not None:
-            bias, *vectors = heads.relations.tables(first_head, num_heads)
+        if group.relations is not None:
+            bias, *vectors = group.relations.tables(group.first_head, num_heads)
             tables = bias, *(table / scale for table in vectors)
         assert plan.rounds is not None
-        queries, keys, values = map(in_tiles, (query * scale, key, value))
-        weighing = Weighing(tables, dropout, are_small)
-        context = attend_in_rounds(plan.rounds, queries, keys, values, weighing)  # [T, h, R, E]
+        tiles = Projected(*map(in_tiles, (query * scale, *key_and_value)))
+        weighing = Weighing(tables, group.dropout, group.scores_are_small)
+        context = attend_in_rounds(plan.rounds, tiles, weighing)  # [T, h, R, E]
         context = tf.reshape(context, [-1, number, num_heads, size, head_size])
         context = tf.transpose(context, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
         context = tf.reshape(context, [-1, num_heads, number * size, head_size])

@@ -12,7 +12,7 @@ from mate_tf.layers.attention.grammar import allowed_tags, favoured_tags
 from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import group_mask, head_groups
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
-from tests.layers.small_layers import HIDDEN, TOLERANCE, attention_in_float64, token_features
+from tests.layers import small_layers as small
 from tests.small import cases
 
 HEADS, HEAD_SIZE = 2, 4
@@ -23,7 +23,7 @@ REAL = [1] * 9 + [0]
 
 def sentence(tags=TAGS, real=REAL) -> TokenFeatures:
     ids = [0 if tag is None else tag_id(tag) for tag in tags]
-    return token_features(input_mask=real, part_of_speech_ids=ids)
+    return small.token_features(input_mask=real, part_of_speech_ids=ids)
 
 
 def mask_of(rules: str, features: TokenFeatures) -> np.ndarray:
@@ -71,8 +71,8 @@ def test_a_hard_model_attends_along_the_rules_to_itself_and_to_what_has_no_tag()
         7: set(range(9)),
         8: set(range(9)),
     }
-    for query, keys in expected.items():
-        assert set(np.flatnonzero(mask[query]).tolist()) == keys, query
+    found = {query: set(np.flatnonzero(mask[query]).tolist()) for query in expected}
+    assert found == expected
 
 
 @given(
@@ -91,26 +91,20 @@ def test_the_first_token_attends_to_all_is_attended_by_all_and_each_to_itself(ta
 
 def layer_and_inputs(attention: AttentionConfig):
     layer = SelfAttention(HEADS, HEAD_SIZE, attention)
-    layer.build((None, None, HIDDEN))
+    layer.build((None, None, small.HIDDEN))
     random = np.random.default_rng(0)
     for weight in layer.weights:
-        if weight.name != "grammar_bias":
+        if weight.name != "grammar_bias":  # which starts at the given number
             weight.assign(random.normal(0, 0.5, weight.shape))
-    return layer, random.normal(size=(1, len(TAGS), HIDDEN)).astype(np.float32)
+    return layer, small.hidden_states(1, len(TAGS))
 
 
-def expected_output(layer, hidden: np.ndarray, scores_added: np.ndarray) -> np.ndarray:
-    """The layer's output in float64, with an addition [H or 1, F, T] to the scaled scores."""
-    query, key, value = (
-        (hidden[0].astype(np.float64) @ projection.kernel.numpy() + projection.bias.numpy())
-        .reshape(len(TAGS), HEADS, HEAD_SIZE)
-        .transpose(1, 0, 2)
-        for projection in (layer.query, layer.key, layer.value)
-    )
+def expected_output(layer, hidden: tf.Tensor, scores_added: np.ndarray) -> np.ndarray:
+    """The layer's output, with an addition [H or 1, F, T] to the scaled scores."""
+    query, key, value = (np.transpose(one[0], [1, 0, 2]) for one in layer.heads(hidden))
     scores_added = np.where(np.array(REAL, bool), scores_added, -np.inf)
-    context = attention_in_float64(query, key, value, scores_added)
-    context = context.transpose(1, 0, 2).reshape(len(TAGS), -1)
-    return context @ layer.output_projection.kernel.numpy() + layer.output_projection.bias.numpy()
+    context = small.attention_in_float64(query, key, value, scores_added)
+    return layer.output_projection(context.transpose(1, 0, 2).reshape(len(TAGS), -1))
 
 
 @cases(
@@ -132,7 +126,9 @@ def test_rules_leave_pairs_out_or_add_a_bias_after_scaling(architecture, options
         rules = options.get("grammar_rules", "paper")
         added = bias * favoured_tags(rules)[ids[:, None], ids[None]]
     np.testing.assert_allclose(
-        layer(hidden, sentence())[0, :9], expected_output(layer, hidden, added)[:9], atol=TOLERANCE
+        layer(hidden, sentence())[0, :9],
+        expected_output(layer, hidden, added)[:9],
+        atol=small.TOLERANCE,
     )
 
 

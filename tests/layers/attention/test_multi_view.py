@@ -8,7 +8,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import MateConfig, MateTableFormerConfig
+from mate_tf.config import AttentionConfig, MateConfig
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.multi_view import MultiView, MultiViewEmbedding, multi_view_attention
 from tests.layers import small_layers as small
@@ -35,15 +35,20 @@ def dense(config: MateConfig, heads: int) -> SelfAttention:
     global_size=st.integers(1, 12),
     ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
     relations=st.sampled_from(
-        [None, {}, {"relation_kind": "embedding"}, {"disabled_relations": (2, 4, 6)}]
+        [
+            {"architecture": "mate"},
+            {"architecture": "mate_neighbours"},
+            {"architecture": "mate_tableformer"},
+            {"architecture": "mate_tableformer", "relation_kind": "embedding"},
+            {"architecture": "mate_tableformer", "disabled_relations": (2, 4, 6)},
+        ]
     ),
     tokens=small.TABLES | small.ANY_TOKENS,
     length=st.integers(1, 40),
 )
 def test_equals_dense_evaluation(bucket_size, global_size, ratio, relations, tokens, length):
-    kind = MateConfig if relations is None else MateTableFormerConfig
-    sizes = ("multi_view", ratio, bucket_size, global_size)
-    config = kind(kind.architecture, *sizes, **(relations or {}))
+    sizes = dict(row_heads_ratio=ratio, bucket_size=bucket_size, global_size=global_size)
+    config = AttentionConfig(evaluator="multi_view", **sizes, **relations)
     fast, oracle = small.random_weights(multi_view(config, 4), dense(config, 4))
     features, inputs = small.features_of([tokens], length), small.hidden_states(1, length)
     small.assert_same_where(features.input_mask, fast(inputs, features), oracle(inputs, features))
@@ -85,14 +90,6 @@ def test_gradients_equal_the_dense_evaluations(bucket_size, global_size, tokens,
             for layer in layers
         )
     )
-
-
-def test_unknown_lengths_compute_what_known_ones_do():
-    fast = small.random_weights(multi_view(SMALL, 2))
-    dynamic = small.of_any_length(fast)
-    for length in (1, 4, 19):
-        features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
-        np.testing.assert_allclose(dynamic(inputs, features), fast(inputs, features), atol=1e-6)
 
 
 def test_views_show_the_global_part_the_buckets_and_neighbours_in_an_order_of_integers():

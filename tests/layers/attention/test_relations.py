@@ -1,4 +1,4 @@
-"""TableFormer's relations, and what they are for: no order of rows and columns matters."""
+"""Relations: TableFormer's, so that no order of rows and columns matters, and neighbours."""
 
 import dataclasses
 
@@ -9,8 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.relations import RELATION_NAMES, pairwise_relation
+from mate_tf.layers.attention.relations import RELATION_NAMES, neighbouring_row, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
+from tests.layers import small_layers as small
 from tests.layers.small_layers import ENCODER, token_features
 from tests.small import cases
 
@@ -54,31 +55,40 @@ def test_the_relation_of_two_tokens_is_other_where_it_is_disabled():
     np.testing.assert_array_equal(disabled, expected)
 
 
+@given(tokens=small.ANY_TOKENS)
+def test_the_cells_above_and_below_are_those_of_the_column(tokens):
+    features = small.features_of([tokens], len(tokens) + 2)
+    found = neighbouring_row(features, features).numpy()[0]
+    places = [(column, row) if segment and row else None for segment, column, row in tokens]
+    for query, key in np.ndindex(*found.shape):
+        pair = [places[i] if i < len(places) else None for i in (query, key)]
+        expected = -1
+        if None not in pair and pair[0][0] == pair[1][0]:
+            expected = {-1: 0, 1: 1}.get(pair[1][1] - pair[0][1], -1)
+        assert found[query, key] == expected
+
+
 def serialized(rows, columns, question: int, seed: int):
     """A table's tokens in an order of its rows and columns, and of each what it is.
 
     Cells have one to three tokens, whose ids and ranks follow from the cell alone.
     """
-    tokens = [(0, 0, 0, index, (0, 0)) for index in range(question)]
+    random = np.random.default_rng(seed)
+    cells = {
+        (row, column): (random.integers(0, 40, random.integers(1, 4)), random.integers(0, 8))
+        for row in range(len(rows) + 1)
+        for column in range(1, len(columns) + 1)
+    }
+    tokens = {((0, 0), index): (random.integers(0, 40), 0, 0, 0, 0) for index in range(question)}
     for place, row in enumerate([0, *rows]):
         for column_place, column in enumerate(columns, start=1):
-            random = np.random.default_rng((seed, row, column))
-            for piece in range(random.integers(1, 4)):
-                tokens.append((1, column_place, place, piece, (int(row), int(column))))
-    ids, ranks = [], []
-    for segment, _, _, piece, cell in tokens:
-        source = (seed, 7, *cell, piece) if segment else (seed, 8, piece)
-        ids.append(int(np.random.default_rng(source).integers(0, 40)))
-        ranks.append(int(np.random.default_rng((seed, 9, *cell)).integers(0, 8)) if segment else 0)
-    features = token_features(
-        input_ids=ids,
-        input_mask=[1] * len(tokens),
-        segment_ids=[token[0] for token in tokens],
-        column_ids=[token[1] for token in tokens],
-        row_ids=[token[2] for token in tokens],
-        column_ranks=ranks,
-    )
-    return features, {(token[4], token[3]): index for index, token in enumerate(tokens)}
+            ids, rank = cells[row, column]
+            for piece, id_ in enumerate(ids):
+                tokens[(row, column), piece] = (id_, 1, column_place, place, rank)
+    names = ("input_ids", "segment_ids", "column_ids", "row_ids", "column_ranks")
+    features = dict(zip(names, zip(*tokens.values(), strict=True), strict=True))
+    index = {token: place for place, token in enumerate(tokens)}
+    return token_features(input_mask=[1] * len(tokens), **features), index
 
 
 def in_two_orders(encoder: TableEncoder, tables, question: int, seed: int):

@@ -71,13 +71,13 @@ def test_weighted_sums_are_those_of_the_definition(masked, dtype, small, size):
         np.testing.assert_allclose(found[has_key], expected[has_key], atol=TOLERANCE[dtype])
 
 
-def said_in_graph(query, key, scale) -> bool | None:
+def said_in_graph(query, key, scale, *biases) -> bool | None:
     """What is said of scores within a graph; op by op nothing is compiled, so nobody asks."""
     answers = []
 
     @tf.function(autograph=False)
     def asked(query, key):
-        answers.append(scores_are_small(query, key, scale))
+        answers.append(scores_are_small(query, key, scale, *biases))
         return answers[0] if answers[0] is not None else tf.constant(False)
 
     found = asked(query, key)
@@ -85,17 +85,23 @@ def said_in_graph(query, key, scale) -> bool | None:
 
 
 @settings(max_examples=30)
-@given(factor=st.floats(0.1, 12.0), scale=st.floats(0.05, 1.0))
-def test_small_scores_are_said_to_be_so_and_no_others(factor, scale):
+@given(
+    factor=st.floats(0.1, 12.0),
+    scale=st.floats(0.05, 1.0),
+    bias=st.none() | st.floats(-80.0, 80.0, width=32),
+)
+def test_small_scores_are_said_to_be_so_and_no_others(factor, scale, bias):
     random = np.random.default_rng(0)
     query, key = (
         tf.constant(factor * random.normal(size=(2, 6, 3, 8)), tf.float32) for _ in range(2)
     )
     lengths = [np.linalg.norm(vectors, axis=-1).max() for vectors in (query, key)]
-    found = said_in_graph(query, key, scale)
-    if abs(scale * np.prod(lengths) - 60.0) > 1e-3:
-        assert found == (scale * np.prod(lengths) < 60.0)
-    scores = scale * np.einsum("bfhe,bthe->bhft", query, key)
+    biases = [] if bias is None else [tf.constant([[bias, 0.0]])]
+    found = said_in_graph(query, key, scale, *biases)
+    largest = scale * np.prod(lengths) + abs(bias or 0.0)
+    if abs(largest - 60.0) > 1e-3:
+        assert found == (largest < 60.0)
+    scores = scale * np.einsum("bfhe,bthe->bhft", query, key) + (bias or 0.0)
     assert not found or np.isfinite(np.exp(scores.astype(np.float32))).all()
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.kinds import SelfAttention
-from mate_tf.layers.attention.patterns import head_groups, heads_first
+from mate_tf.layers.attention.patterns import head_groups
 from mate_tf.layers.attention.table_etc import global_local_plan
 from tests.layers import small_layers as small
 
@@ -90,10 +90,9 @@ def reference(query, key, value, table, features: TokenFeatures, config: TableET
 
 def heads_of(features, config, seed, dtype=tf.float32):
     """Random queries, keys and values [B, H, G + S, E]."""
-    random = np.random.default_rng(seed)
     batch, length = features.input_mask.shape
-    shape = (batch, HEADS, config.num_global_tokens + length, HEAD_SIZE)
-    return [tf.constant(random.normal(size=shape), dtype) for _ in range(3)]
+    tokens = config.num_global_tokens + length
+    return small.random_heads(seed, batch, HEADS, tokens, HEAD_SIZE, dtype=dtype)
 
 
 @pytest.mark.parametrize("share", [False, True])
@@ -108,8 +107,7 @@ def test_both_evaluators_equal_the_definition(share):
     counts = compared(features, config)[:, None, :, None]
     counts[3] = 0  # nothing to see in the last
     for layer in layers:
-        context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
-        actual = heads_first(context).numpy()
+        actual = small.context_of(layer, inputs, features)
         np.testing.assert_allclose(actual * counts, expected * counts, atol=small.TOLERANCE)
 
 
@@ -149,7 +147,6 @@ def test_labels_start_without_effect_and_global_tokens_are_needed():
     layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
     layer.build((None, None, small.HIDDEN))
     assert not layer.implementation.label_embeddings.numpy().any()
-    layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
     with pytest.raises(ValueError, match=r"of 14 tokens, 12 global ones .* 2, got 2"):
         layer(tf.zeros([1, 2, small.HIDDEN]), small.features_of([[(1, 1, 0)]], 2))
     with pytest.raises(ValueError, match="an architecture of patterns, got 'table_etc'"):
@@ -164,14 +161,9 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
         table = layers[0].implementation.label_embeddings.numpy().astype(float)
         expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, SMALL)
         counts = compared(features)[:, None, :, None]
-        errors = []
-        for layer in layers:
-            context = layer.attend(*map(heads_first, inputs), layer.plan(features), None)
-            actual = heads_first(context)
-            assert actual.dtype == tf.bfloat16
-            difference = (actual.numpy().astype(float) - expected) * counts
-            errors.append(float(np.sqrt(np.mean(difference**2))))
-        assert 0 < errors[0] <= 2 * errors[1]
+        found = (small.context_of(layer, inputs, features) for layer in layers)
+        by_blocks, all_pairs = (np.linalg.norm((one - expected) * counts) for one in found)
+        assert 0 < by_blocks <= 2 * all_pairs
 
 
 def test_dropout_leaves_out_pairs_in_training_only_and_cost_is_linear():

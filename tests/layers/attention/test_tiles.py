@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import tiles
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
-from mate_tf.layers.attention.patterns import everywhere, head_groups, heads_first, pattern_mask
+from mate_tf.layers.attention.patterns import Projected, everywhere, head_groups, pattern_mask
 from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
 from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
@@ -27,6 +27,7 @@ RELATIONS = [
     {},
     {"architecture": "mate_tableformer"},
     {"architecture": "mate_tableformer", "relation_kind": "embedding"},
+    {"architecture": "mate_neighbours"},
 ]
 
 
@@ -85,18 +86,6 @@ def test_tiles_are_larger_where_most_of_them_meet(cells, by_row, by_column):
     assert [int(plan.tile_size) for plan in plans] == [by_row, by_column]
 
 
-def test_lengths_unknown_to_the_graph_work_also_with_xla():
-    tiled, dense = tiled_and_dense()
-    run = small.of_any_length(tiled)
-    for length in (21, 26):
-        features, inputs = small.features_of([TABLE], length), small.hidden_states(1, length)
-        small.assert_same_where(features.input_mask, run(inputs, features), dense(inputs, features))
-    tiled, dense = tiled_and_dense()
-    inputs = small.hidden_states(1, 24), small.features_of([TABLE], 24)
-    found = small.of_any_length(tiled, jit_compile=True)(*inputs)
-    small.assert_same_where(inputs[1].input_mask, found, dense(*inputs))
-
-
 @pytest.mark.medium
 def test_the_same_program_of_xla_serves_any_number_of_pairs():
     tiled, dense = tiled_and_dense(tile=8)
@@ -118,26 +107,23 @@ def test_the_gradient_knows_what_dropout_dropped(compiled, numbers):
     attention = AttentionConfig("mate", "multi_view", 0.0, bucket_size=8, coverage=1.0)
     layer = small.random_weights(SelfAttention(4, 4, attention, dropout=0.5))
     features = small.features_of([TABLE], 24)
-    random = np.random.default_rng(2)
-    query, key, value = (
-        tf.constant(random.normal(size=(1, 24, 4, 4)), tf.float32) for _ in range(3)
-    )
+    projected = small.random_heads(2, 1, 24, 4, 4)  # [B, S, H, E] here
 
     @tf.function(jit_compile=compiled, autograph=False)
-    def loss_and_gradient(query, key, value, features):
+    def loss_and_gradient(projected, features):
         with tf.GradientTape() as tape:
-            tape.watch(value)
+            tape.watch(projected.value)
             dropout = SeededDropout(0.5, layer.dropout.draw_seed())
-            context = layer.attend(query, key, value, layer.plan(features), dropout)
+            context = layer.attend(projected, layer.plan(features), dropout)
             loss = tf.reduce_sum(context[:, :21])
-        return loss, tape.gradient(loss, value)
+        return loss, tape.gradient(loss, projected.value)
 
     losses = set()
     for _ in range(3):
-        loss, gradient = loss_and_gradient(query, key, value, features)
+        loss, gradient = loss_and_gradient(projected, features)
         losses.add(float(loss))
         # 336 numbers of unit size are summed.
-        np.testing.assert_allclose(loss, tf.reduce_sum(value * gradient), atol=1e-3)
+        np.testing.assert_allclose(loss, tf.reduce_sum(projected.value * gradient), atol=1e-3)
     assert len(losses) == 3
 
 
@@ -166,17 +152,13 @@ def in_float64(query, key, value) -> np.ndarray:
 def test_errs_in_bfloat16_at_most_twice_as_much_as_dense(fast):
     dense = SelfAttention(**BFLOAT16, attention=PATTERN)
     for seed in range(8):
-        random = np.random.default_rng(seed)
-        inputs = [tf.constant(random.normal(size=(1, 4, 164, 16)), tf.bfloat16) for _ in range(3)]
-        expected = in_float64(*inputs)
-
-        def error(layer, inputs=inputs, expected=expected) -> float:
-            context = layer.attend(*map(heads_first, inputs), layer.plan(LONG), None)
-            assert context.dtype == tf.bfloat16
-            actual = heads_first(context).numpy().astype(np.float64)
-            return float(np.sqrt(np.mean((actual - expected) ** 2)))
-
-        assert 0 < error(fast) <= 2 * error(dense)
+        heads = small.random_heads(seed, 1, 4, 164, 16, dtype=tf.bfloat16)
+        expected = in_float64(*heads)
+        error, of_dense = (
+            np.linalg.norm(small.context_of(layer, heads, LONG) - expected)
+            for layer in (fast, dense)
+        )
+        assert 0 < error <= 2 * of_dense
 
 
 @pytest.fixture(params=NUMBERS, ids=["a pair", "some pairs", "all pairs"])
@@ -186,7 +168,7 @@ def numbers(request, monkeypatch) -> None:
 
 @pytest.mark.medium
 @pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
-@pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding"])
+@pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding", "neighbours"])
 def test_gradients_of_any_number_of_rounds_are_the_same(options, compiled, numbers):
     # An empty example has queries with nothing to attend to.
     features = small.features_of([TABLE, TABLE[:9], []], 23)
@@ -223,7 +205,7 @@ def test_in_float64_context_and_gradients_are_those_of_the_definition(size, monk
     results = []
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
-        results.append(attend_in_rounds(all_pairs(3, size), *inputs, Weighing()))
+        results.append(attend_in_rounds(all_pairs(3, size), Projected(*inputs), Weighing()))
         joined = (tf.reshape(tf.transpose(one, [1, 0, 2, 3]), [2, 6, 5]) for one in inputs)
         query, key, value = joined
         weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True))
