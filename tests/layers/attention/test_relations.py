@@ -79,7 +79,9 @@ def serialized(rows, columns, question: int, seed: int):
         for row in range(len(rows) + 1)
         for column in range(1, len(columns) + 1)
     }
-    tokens = {((0, 0), index): (random.integers(0, 40), 0, 0, 0, 0) for index in range(question)}
+    tokens: dict[tuple, tuple] = {
+        ((0, 0), index): (random.integers(0, 40), 0, 0, 0, 0) for index in range(question)
+    }
     for place, row in enumerate([0, *rows]):
         for column_place, column in enumerate(columns, start=1):
             ids, rank = cells[row, column]
