@@ -108,7 +108,8 @@ class MateConfig(AttentionConfig):
             pattern allows, tile by tile. The cost then follows the sum of the squared lengths of
             rows or columns, bucket_size is the size of a tile, and there is no global part.
         dense_up_to: with evaluator None, the longest sequence of which all pairs are computed.
-            None is about 500 tokens (mate_tf/layers/attention/kinds.py), measured on a CPU.
+            None is what was measured (mate_tf/layers/attention/kinds.py): about 500 tokens on a
+            CPU; for inference on a GPU 2,048, or 4,096 with full coverage.
             original_bucketing never computes all pairs, for the result would differ.
     """
 

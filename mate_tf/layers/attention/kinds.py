@@ -44,6 +44,9 @@ BREAK_EVEN_WINDOW: Mapping[str, tuple[int, int]] = MappingProxyType(
 BREAK_EVEN_FULL: Mapping[str, tuple[int, int]] = MappingProxyType(
     {"float32": (512, 448), "bfloat16": (832, 384)}
 )
+# The same on a GPU, for inference (an H100, docs/speed.md): against a window, and against full
+# coverage, whose rounds are slower there at any length; beyond it all pairs take too much memory.
+ON_GPU_WINDOW, ON_GPU_FULL = 2048, 4096
 
 
 class Implementation(Protocol):
@@ -106,7 +109,10 @@ class ByLength:
             return 0  # all pairs would differ from the release's bucketing
         if attention.dense_up_to is not None:
             return attention.dense_up_to
-        break_even = BREAK_EVEN_WINDOW if attention.coverage is None else BREAK_EVEN_FULL
+        has_window = attention.coverage is None
+        if not training and tf.config.list_logical_devices("GPU"):
+            return ON_GPU_WINDOW if has_window else ON_GPU_FULL
+        break_even = BREAK_EVEN_WINDOW if has_window else BREAK_EVEN_FULL
         return break_even.get(self.dtype, break_even["float32"])[training]
 
     def plan(self, features: TokenFeatures, training: bool = False) -> EitherPlan:

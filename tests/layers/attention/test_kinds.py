@@ -20,6 +20,8 @@ from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.kinds import (
     BREAK_EVEN_FULL,
     BREAK_EVEN_WINDOW,
+    ON_GPU_FULL,
+    ON_GPU_WINDOW,
     ByLength,
     MultiViewAttention,
     SelfAttention,
@@ -129,7 +131,7 @@ def test_lengths_unknown_to_the_graph_compute_what_known_ones_do(attention, xla)
         small.assert_same_where(features.input_mask, run(hidden, features), layer(hidden, features))
 
 
-def test_the_break_even_length_follows_the_dtype_and_the_configuration():
+def test_the_break_even_length_follows_device_dtype_and_configuration(monkeypatch):
     def longest(training=False, dtype="float32", **options):
         attention = MateConfig(**options)
         return SelfAttention(2, 4, attention, dtype=dtype).implementation.longest(training)
@@ -143,6 +145,10 @@ def test_the_break_even_length_follows_the_dtype_and_the_configuration():
     assert longest(coverage=1.0, dtype="bfloat16") == BREAK_EVEN_FULL["bfloat16"][0]
     assert longest(dtype="float16") == longest()  # not measured
     assert MultiViewAttention(2, 4).implementation.longest(False) == 0
+    training = longest(training=True)
+    monkeypatch.setattr(tf.config, "list_logical_devices", lambda kind: [kind] * (kind == "GPU"))
+    assert (longest(), longest(coverage=1.0)) == (ON_GPU_WINDOW, ON_GPU_FULL)
+    assert (longest(training=True), longest(dense_up_to=7)) == (training, 7)
 
 
 def linformer_and_inputs():
