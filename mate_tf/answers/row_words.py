@@ -3,7 +3,8 @@
 A small model often finds the column of an answer and not its row. Where the words and the table
 leave one row only, it is taken. Cells and columns are mentioned by their tokens. Each rule was kept
 because it names the right row for four of five of WikiTableQuestions' training questions that it
-decides. The rows beyond a value ("over 50", "before May") are taken together.
+decides. The rows beyond a value ("over 50", "before May") are taken together, and so are those that
+meet all conditions of a question that has several.
 
 mate_tf/serving/raw_text/row_words.py does the same in a graph.
 
@@ -12,11 +13,12 @@ Shapes: R rows and C columns of a table.
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from mate_tf.answers.answer import TokenFacts
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
 
 # RE2 reads all patterns too, \b, \w and \d in ASCII; they are searched for in lower case.
@@ -128,7 +130,7 @@ AT_LEAST = (
     rf"{_VALUE}\S* {_NEAR}or (?:{_MORE}|over|above|up)\b"
 )
 OVER = (
-    rf"\b(?:(?:{_MORE}) than|over|above|exceed\w*|topp?(?:s|ed)?|beyond|after|past) {_NEAR}{_VALUE}"
+    rf"\b(?:(?:{_MORE}) than|over|above|exceed\w*|top(?:s|ped)|beyond|after|past) {_NEAR}{_VALUE}"
 )
 UNDER = rf"\b(?:(?:{_LESS}) than|under|below|before) {_NEAR}{_VALUE}"
 NOT_BEYOND = r"\bbetween\b|\bdifference\b|\bthan\b.*\bthan\b"
@@ -150,6 +152,13 @@ MOVES = (
 # How the value may compare with a cell's, as bits of `numeric_relations`.
 ALLOWED = ((AT_MOST, EQUAL | GREATER), (AT_LEAST, EQUAL | LESS), (OVER, LESS), (UNDER, GREATER))
 COMPARABLE = 0.6  # the share of a column's cells that compare with the value
+# Whole cells: those of columns of yes and no, whose name is a condition, and those of one letter,
+# such as A, which is not what "a" means.
+YES = r" *(?:yes|y|true|✓|✔|x) *"
+YES_OR_NO = rf"{YES}| *(?:no|n|false|✗|-)? *"
+ONE_LETTER = r"\D?"
+# With these, the rows may not be those that meet all conditions.
+NOT_ALL = r" or |n't\b|\b(?:not|no|none|never|without|except|but|other|only|neither|nor)\b"
 IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is mentioned whole
 
 
@@ -217,6 +226,51 @@ def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.n
     if len(by) != 1:
         by = np.flatnonzero(fits)
     return rows[:, by[0]] if len(by) == 1 else None
+
+
+def rows_of_all(
+    question: str,
+    cells: Sequence[Sequence[str]],
+    facts: TokenFacts,
+    relations: np.ndarray,
+    is_computed: bool,
+) -> np.ndarray | None:
+    """The rows that meet all conditions of the question, at least two; or those beyond its value.
+
+    A condition is a column with a cell that is mentioned whole, a column of yes and no whose name
+    is mentioned, or a value that rows are beyond. It holds for a part of the rows. Columns of which
+    the same words mention a cell are one condition. Where no row meets all, the value alone counts.
+
+    Args:
+        question: its text.
+        cells: the texts of the body, R rows of C.
+        facts: of the table.
+        relations: [R, C], as of `rows_beyond`.
+        is_computed: whether cells are counted or added up. Others need a value to be beyond.
+
+    Returns:
+        bool [R]; None where the words name none.
+    """
+    text, shape = question.lower(), relations.shape
+    beyond = rows_beyond(question, relations, facts.names)
+    if _is_in(NOT_ALL, text) or (beyond is None and not is_computed):
+        return beyond
+    is_yes, is_flag, is_one_letter = (
+        np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
+        for what in (YES, YES_OR_NO, ONE_LETTER)
+    )
+    is_flag = is_flag.all(axis=0) & is_yes.any(axis=0)  # [C]
+    said = (facts.mentioned.reshape(shape) >= 1.0) & ~is_flag & ~is_one_letter  # [R, C]
+    if beyond is not None:
+        said &= relations == 0  # what is mentioned is not the value itself
+    first = np.where(said, facts.places.reshape(shape), np.inf).min(axis=0)  # [C]
+    is_again = np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
+    met = np.where(is_flag, is_yes & (facts.names >= 1.0), said & ~is_again)  # [R, C]
+    if beyond is not None:
+        met = np.append(met, beyond[:, np.newaxis], axis=1)
+    met = met[:, met.any(axis=0) & ~met.all(axis=0)]
+    rows = met.all(axis=1)
+    return rows if met.shape[1] > 1 and rows.any() else beyond
 
 
 def moves_in_words(question: str) -> Iterator[tuple[str, str]]:

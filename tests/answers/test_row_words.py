@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
+from mate_tf.answers.answer import TokenFacts
+from mate_tf.answers.row_words import (
+    RowFacts,
+    moves_in_words,
+    row_in_words,
+    rows_beyond,
+    rows_of_all,
+)
 from tests.small import cases
 
 HEADER = ("Name", "Year", "Points", "Age", "Rank")
@@ -124,6 +131,7 @@ def test_a_longer_mention_counts_more():
     ("points over the table of 10", 10, None),
     ("who has between 3 and over 10 points?", 10, None),
     ("points over 10 and under 12", 10, None),
+    ("the top 10 points", 10, None),
 )
 def test_the_rows_beyond_a_value(question, value, rows):
     cells = np.array([[0, *row[1:]] for row in ROWS])
@@ -138,6 +146,51 @@ def test_several_values_and_columns_with_few_of_them_leave_it_open():
     for column, rows in (([2, 4, 2, 1], [0, 2]), ([2, 4, 2, 6], None), ([2, 4, 0, 0], None)):
         found = rows_beyond(question, np.array([column]).T, names)
         assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
+MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
+    ("Ann", "Red", "yes", "30", "A"),
+    ("Bob", "Red", "no", "41", "B"),
+    ("Cid", "Blue", "yes", "19", "A"),
+    ("Dee", "Red", "yes", "45", "B"),
+    ("Eve", "Blue", "no", "30", "Blue"),  # whose two mentions are one condition
+)
+
+
+@cases(
+    "question, is_computed, rows",
+    # Cells, columns of yes and no, and a value; each alone is none.
+    ("how many of team blue have paid?", True, [2]),
+    ("how many red ones have paid?", True, [0, 3]),
+    ("how many blue ones are 30?", True, [4]),
+    ("how many have paid?", True, None),
+    ("how many red ones are there?", True, None),
+    ("how many paid and are over 40", True, [3]),
+    ("which red ones are over 40", False, [1, 3]),
+    ("which red ones paid and are over 40", False, [3]),
+    # Without a value only where cells are counted or added up.
+    ("which red ones have paid?", False, None),
+    # Where no row meets all, or words may exclude some, the value alone.
+    ("how many blue ones are over 40", True, [1, 3]),
+    ("how many red ones that have not paid are over 40", True, [1, 3]),
+    ("how many red ones have not paid?", True, None),
+    ("how many red or paid ones are over 40", True, [1, 3]),
+    # One letter is no mention, and neither is the value itself.
+    ("how many in a class have paid?", True, None),
+    ("how many of age 30 are over 40 and paid?", True, [3]),
+)
+def test_the_rows_that_meet_all_conditions(question, is_computed, rows):
+    words = question.replace("?", "").split()
+    names, *cells = (tuple(text.lower() for text in row) for row in MEMBERS)
+    mentioned = np.array([[float(cell in words) for cell in row] for row in cells])
+    places = [[words.index(cell) if cell in words else 0 for cell in row] for row in cells]
+    ages = np.array([int(row[3]) for row in cells])
+    relations = np.zeros(mentioned.shape)
+    relations[:, 3] = np.where(ages > 40, 2, 4) if "over" in words else 0
+    shares = np.array([float(name in words) for name in names])
+    facts = TokenFacts(mentioned.ravel(), mentioned.ravel(), np.ravel(places), shares)
+    found = rows_of_all(question, cells, facts, relations, is_computed)
+    assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
 def test_words_say_which_of_two_operators_is_meant():

@@ -95,6 +95,54 @@ def rows_beyond(
     return of_column & (column >= 0)[:, tf.newaxis]
 
 
+def rows_of_all(
+    questions: tf.Tensor,
+    cells: tf.Tensor,
+    facts: TableFacts,
+    places: tf.Tensor,
+    relations: tf.Tensor,
+    is_computed: tf.Tensor,
+) -> tf.Tensor:
+    """The rows that meet all conditions of each question, or are beyond its value: bool [B, R].
+
+    Args:
+        questions: string [B].
+        cells: string [B, R, C].
+        facts: of the tables.
+        places: float64 [B, R, C], where in the question the tokens of each cell are.
+        relations: float64 [B, R, C], as of `rows_beyond`.
+        is_computed: bool [B], whether cells are counted or added up.
+    """
+    text = tf.strings.lower(questions, encoding="utf-8")
+    lower = tf.strings.lower(cells, encoding="utf-8")
+    beyond = rows_beyond(questions, relations, facts.names, facts.num_rows)
+    is_beyond = tf.reduce_any(beyond, axis=1)  # [B]
+    num_rows = facts.num_rows[:, tf.newaxis]
+    is_row = (tf.range(tf.shape(cells)[1]) < num_rows)[..., tf.newaxis]  # [B, R, 1]
+    is_yes, is_flag, is_one_letter = (
+        tf.strings.regex_full_match(lower, what)
+        for what in (row_words.YES, row_words.YES_OR_NO, row_words.ONE_LETTER)
+    )
+    is_yes &= is_row
+    is_flag = tf.reduce_all(is_flag | ~is_row, axis=1) & tf.reduce_any(is_yes, axis=1)  # [B, C]
+    said = (facts.mentioned >= 1.0) & ~is_flag[:, tf.newaxis] & ~is_one_letter & is_row
+    said &= (relations == 0.0) | ~is_beyond[:, tf.newaxis, tf.newaxis]
+    first = tf.reduce_min(tf.where(said, places, float("inf")), axis=1)  # [B, C]
+    index = tf.range(tf.shape(cells)[2])
+    is_again = first[..., tf.newaxis] == first[:, tf.newaxis]
+    is_again = tf.reduce_any(is_again & (index[:, tf.newaxis] > index), axis=2)
+    of_flags = is_yes & (facts.names >= 1.0)[:, tf.newaxis]
+    met = tf.where(is_flag[:, tf.newaxis], of_flags, said & ~is_again[:, tf.newaxis])
+    met = tf.concat([met, beyond[..., tf.newaxis]], axis=2)
+    count = tf.math.count_nonzero(met, axis=1, dtype=tf.int32)
+    is_condition = (count > 0) & (count < num_rows)  # [B, C+1]
+    rows = tf.reduce_all(met | ~is_condition[:, tf.newaxis], axis=2) & is_row[..., 0]
+    is_all = tf.math.count_nonzero(is_condition, axis=1) > 1
+    is_all &= tf.reduce_any(rows, axis=1) & ~_is_in(row_words.NOT_ALL, text)
+    is_all &= is_beyond | is_computed
+    return tf.where(is_all[:, tf.newaxis], rows, beyond)
+
+
 def towards_words(questions: tf.Tensor, aggregations: tf.Tensor) -> tf.Tensor:
     """Probabilities of operators, float64 [B, A], moved to those that the words mean."""
     text = tf.strings.lower(questions, encoding="utf-8")

@@ -47,6 +47,8 @@ IN_ROWS = (
     "which ones have at most 2?",
     "total of those before May",
     "more than 1 and less than 5",
+    "how many x are over 3 in all?",
+    "how many of x do we have",
     "or more than 3 or more",
     "is x cheaper than y?",
     "which is larger, x or y",
