@@ -71,6 +71,13 @@ SCALES: list[tuple[float, tuple[str, str]]] = [
     (share, (_patterns(scales, 0), _patterns(scales, 1)))
     for share, scales in ((0.6, _SCALES), (0.55, _TIMES))
 ]
+# Of an extreme, which it is: "second highest". The words themselves are then left out.
+_ORDINALS = {2: "second|2nd", 3: "third|3rd", 4: "fourth|4th"}
+NTH = {
+    nth: rf"\b(?:{words})[- ](?:\w+ )?(?:\w{{3,}}est|most|least|max|min)\b"
+    for nth, words in _ORDINALS.items()
+}
+ORDINAL = rf"\b(?:{'|'.join(_ORDINALS.values())})[- ]"
 FIRST = r"\bfirst\b|\btops the\b|\bat the top\b|\btop (?:row|of the)\b"
 LAST = r"\b(?:last|final|bottom)\b"
 WORDS = {
@@ -133,7 +140,12 @@ OVER = (
     rf"\b(?:(?:{_MORE}) than|over|above|exceed\w*|top(?:s|ped)|beyond|after|past) {_NEAR}{_VALUE}"
 )
 UNDER = rf"\b(?:(?:{_LESS}) than|under|below|before) {_NEAR}{_VALUE}"
-NOT_BEYOND = r"\bbetween\b|\bdifference\b|\bthan\b.*\bthan\b"
+BETWEEN = (
+    rf"\bbetween {_NEAR}{_VALUE}\S* {_NEAR}and {_NEAR}{_VALUE}|"
+    rf"\bfrom {_NEAR}{_VALUE}\S* {_NEAR}(?:to|until|till) {_NEAR}{_VALUE}"
+)
+APART = r"\bdifference\b"
+NOT_BEYOND = rf"\bbetween\b|{APART}|\bthan\b.*\bthan\b"
 # What is more and what is less, where two are compared: who is cheaper costs less.
 COMPARED_MORE = (
     rf"\b(?:{_MORE}|pricier|warmer|hotter|deeper|further|farther|most|highest|largest|biggest|longest|"
@@ -177,6 +189,9 @@ def row_in_words(
 ) -> int | None:
     """The row that the words name for an answer in a column; None for none or several."""
     text = question.lower()
+    nth = max((nth for nth, pattern in NTH.items() if _is_in(pattern, text)), default=1)
+    if nth > 1:
+        text = _compiled(ORDINAL).sub("", text)
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
     if not _is_in(NOT_LOOKED_UP, text):
         return _looked_up(whole, facts.mentioned)
@@ -190,18 +205,21 @@ def row_in_words(
         return _neighbour(whole, 1 if words["next"] != is_newest_first else -1)
     row = None
     if not _is_in(COMPARED, text):
-        row = _extreme(text, header, facts, column, words, whole)
+        row = _extreme(text, header, facts, column, words, whole, nth)
     is_end = words["first"] != words["last"] and not is_neighbour and not _is_in(STEPS, text)
-    if row is None and is_end and not whole.any():
+    among = _most(whole.max(axis=1))  # the rows of which one is the first
+    if row is None and is_end and among.sum() != 1:
+        among |= not among.any()
         times = np.flatnonzero(facts.is_time & ((facts.ranks > 0).mean(axis=0) >= RANKED))
         if not len(times) or _is_in(IN_ORDER, text):
-            return 0 if words["first"] != is_newest_first else len(whole) - 1
-        return _only_row(facts.ranks[:, times[0]], words["last"]) if len(times) == 1 else None
+            return int(np.flatnonzero(among)[0 if words["first"] != is_newest_first else -1])
+        ranks = np.where(among, facts.ranks[:, times[0]], 0.0)
+        return _only_row(ranks, words["last"]) if len(times) == 1 else None
     return row
 
 
 def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.ndarray | None:
-    """The rows with more or less than the value that the question names.
+    """The rows with more or less than the value that the question names, or between two values.
 
     They are a part of the table, bool [R], in the column whose name is mentioned or the only one
     where they are; None where the words name none. The relations are [R, C], the bits of
@@ -209,15 +227,17 @@ def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.n
     """
     text = question.lower()
     found = [_is_in(pattern, text) for pattern, _ in ALLOWED]
-    if (
-        not any(found)
-        or _is_in(NOT_BEYOND, text)
-        or (found[2:] == [True, True] and not any(found[:2]))
-    ):
+    is_between = _is_in(BETWEEN, text) and not _is_in(APART, text)
+    is_unclear = _is_in(NOT_BEYOND, text) or (found[2:] == [True, True] and not any(found[:2]))
+    if not is_between and (is_unclear or not any(found)):
         return None
-    allowed = ALLOWED[found.index(True)][1]
-    is_one = np.isin(relations, (EQUAL, LESS, GREATER))
-    rows = is_one & ((np.where(is_one, relations, 0).astype(np.int64) & allowed) > 0)  # [R, C]
+    possible = range(1, 8) if is_between else (EQUAL, LESS, GREATER)
+    is_one = np.isin(relations, possible)
+    bits = np.where(is_one, relations, 0).astype(np.int64)  # [R, C]
+    if is_between:  # equal to one of the values, or beyond one and below the other
+        rows = ((bits & EQUAL) > 0) | (bits == LESS | GREATER)
+    else:
+        rows = (bits & ALLOWED[found.index(True)][1]) > 0
     count = rows.sum(axis=0)
     fits = (is_one.mean(axis=0) >= COMPARABLE) & ((relations <= 0) | is_one).all(axis=0)
     fits &= (count > 0) & (count < len(rows))
@@ -311,9 +331,11 @@ def _only(are: np.ndarray) -> int | None:
     return int(found[0]) if len(found) == 1 else None
 
 
-def _only_row(ranks: np.ndarray, is_most: bool) -> int | None:
+def _only_row(ranks: np.ndarray, is_most: bool, nth: int = 1) -> int | None:
+    """The only row with the nth highest or lowest rank; None where several have it, or none."""
     order = np.where(ranks > 0, ranks if is_most else -ranks, -np.inf)
-    return _only(order == order.max())
+    is_nth = order == np.sort(order)[-min(nth, len(order))]
+    return _only(is_nth & (order > -np.inf)) if nth <= len(order) else None
 
 
 def _neighbour(whole: np.ndarray, step: int) -> int | None:
@@ -328,8 +350,9 @@ def _extreme(
     column: int,
     words: Mapping[str, bool],
     whole: np.ndarray,
+    nth: int,
 ) -> int | None:
-    """The row with the largest or the smallest value in the column that is mentioned.
+    """The row with the nth largest or smallest value in the column that is mentioned.
 
     It is among the rows of the longest mentioned cell, where they are several.
     """
@@ -352,7 +375,7 @@ def _extreme(
         return None
     among = _most(whole.max(axis=1))
     ranks = np.where(among if among.sum() > 1 else True, facts.ranks[:, by[0]], 0.0)
-    return _only_row(ranks, bool(is_most[by[0]]))
+    return _only_row(ranks, bool(is_most[by[0]]), nth)
 
 
 def _is_newest_first(header: tuple[str, ...], facts: RowFacts) -> bool:

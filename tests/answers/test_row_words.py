@@ -55,6 +55,13 @@ def facts(question, rows=ROWS):
     ("who is the oldest?", 1),
     ("who is the youngest?", 2),
     ("which name has the lowest points", 3),
+    # The nth of them, which ends where several have it or there are no more.
+    ("who has the second fewest points?", 1),
+    ("who is the second oldest", 0),
+    ("the 3rd youngest", 0),
+    ("who is the fourth oldest?", 2),
+    ("who has the second most points?", None),
+    ("who has the third most points?", 1),
     ("who was first?", 0),
     ("what is the last name listed?", 3),
     # Nobody is above the first or below the last; two have the most points; a rank says where,
@@ -99,6 +106,18 @@ def test_the_extreme_is_among_the_rows_of_a_mentioned_cell():
     rows = (("red", 2001, 5, 30, 1), ("red", 2003, 9, 41, 2), ("blue", 2004, 3, 19, 3))
     for question, row in (("fewest points of red?", 0), ("fewest points of blue?", 2)):
         assert row_in_words(question, HEADER, facts(question, rows), 1) == row
+    assert row_in_words("second most points of red", HEADER, facts("points of red", rows), 1) == 0
+    assert row_in_words("third most points of red", HEADER, facts("points of red", rows), 1) is None
+
+
+def test_the_first_and_the_last_are_among_the_rows_of_a_mentioned_cell():
+    rows = (("blue", 2004, 3, 19, 3), ("red", 2003, 9, 41, 2), ("red", 2001, 5, 30, 1), ROWS[3])
+    for question, row, in_time in (("the first red", 1, 2), ("the last red", 2, 1)):
+        of_rows = facts(question, rows)
+        assert row_in_words(question, HEADER, of_rows, 1) == row
+        of_rows = of_rows._replace(is_time=np.eye(5, dtype=bool)[1])
+        assert row_in_words(question, HEADER, of_rows, 1) == in_time
+    assert row_in_words("the first blue", HEADER, facts("the first blue", rows), 1) is None
 
 
 def test_the_column_of_the_answer_is_compared_only_where_its_value_is_asked_for():
@@ -138,6 +157,23 @@ def test_the_rows_beyond_a_value(question, value, rows):
     relations = 1 * (cells == value) + 2 * (cells > value) + 4 * (cells < value)
     relations[:, 0] = 0
     found = rows_beyond(question, relations, facts(question).names)
+    assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
+@cases(
+    "question, rows",
+    ("who has between 3 and 10 points?", [1, 3]),
+    ("points from 3 to 10", [1, 3]),
+    ("points between three and ten", [1, 3]),
+    ("points between those of Ann and Bob", None),
+    ("what is the difference between 3 and 10 points?", None),
+)
+def test_the_rows_between_two_values(question, rows):
+    points = np.array([[row[2] for row in ROWS]]).T  # [R, 1]
+    relations = np.zeros(points.shape, np.int64)
+    for value in (3, 10):
+        relations |= 1 * (points == value) + 2 * (points > value) + 4 * (points < value)
+    found = rows_beyond(question, relations, np.array([1.0]))
     assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
