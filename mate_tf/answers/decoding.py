@@ -187,7 +187,9 @@ def decode_cells(
     compares = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
     if config.plain_answers and compares:
         for index, text in enumerate(asked.questions):
-            for move in moves_in_words(text):
+            header = tables[index].header
+            column = probabilities[cells.of_table(index)].argmax() % len(header)
+            for move in moves_in_words(text, header[column]):
                 here, there = map(AGGREGATIONS.index, move)
                 aggregations[index, there] += aggregations[index, here]
                 aggregations[index, here] = 0.0

@@ -53,7 +53,9 @@ def cell_answers(
     if config.num_aggregation_labels > len(TAPAS_AGGREGATIONS):
         facts = _token_facts(asked)
         if config.plain_answers:
-            aggregations = towards_words(asked.given.questions, aggregations)
+            column = tf.argmax(probabilities, axis=1, output_type=tf.int32) % shape[2]
+            names = tf.gather(asked.given.headers, column, batch_dims=1)
+            aggregations = towards_words(asked.given.questions, names, aggregations)
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
     is_named = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:

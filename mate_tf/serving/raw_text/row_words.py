@@ -157,12 +157,20 @@ def rows_of_all(
     return tf.where(is_all[:, tf.newaxis], rows, beyond)
 
 
-def towards_words(questions: tf.Tensor, aggregations: tf.Tensor) -> tf.Tensor:
-    """Probabilities of operators, float64 [B, A], moved to those that the words mean."""
+def towards_words(questions: tf.Tensor, names: tf.Tensor, aggregations: tf.Tensor) -> tf.Tensor:
+    """Probabilities of operators, float64 [B, A], moved to those that the words mean.
+
+    Questions are string [B], and so are the names of the columns that are compared.
+    """
     text = tf.strings.lower(questions, encoding="utf-8")
+    asked = text + "\n" + tf.strings.lower(names, encoding="utf-8")
+    of_column = row_words.MORE_OF_COLUMN, row_words.LESS_OF_COLUMN
+    more, less = (_is_in(pattern, asked) for pattern in of_column)  # [B]
+    is_of_column = more ^ less
+    more = tf.where(is_of_column, more, _is_in(row_words.COMPARED_MORE, text))
+    less = tf.where(is_of_column, less, _is_in(row_words.COMPARED_LESS, text))
     columns = tf.unstack(aggregations, num=len(COMPUTED), axis=1)
-    for pattern, unless, moves in row_words.MOVES:
-        is_said = _is_in(pattern, text) & ~_is_in(unless, text)  # [B]
+    for is_said, moves in ((more & ~less, row_words.TO_MORE), (less & ~more, row_words.TO_LESS)):
         for here, there in (map(COMPUTED.index, move) for move in moves):
             moved = tf.where(is_said, columns[here], tf.zeros_like(columns[here]))
             columns[there], columns[here] = columns[there] + moved, columns[here] - moved

@@ -60,6 +60,8 @@ IN_ROWS = (
     "or more than 3 or more",
     "is x cheaper than y?",
     "which is larger, x or y",
+    "is x older than y?",
+    "which is better, x or y",
 )
 CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 0.75, 0.875, 1.0])
 # Alike or well apart: which of two cells is the larger by less than the rounding is not defined.
