@@ -39,7 +39,7 @@ from mate_tf.answers.answer import (
     no_answer,
 )
 from mate_tf.answers.calibration import sigmoid, softmax
-from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
+from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_of_all
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
@@ -187,7 +187,9 @@ def decode_cells(
     compares = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
     if config.plain_answers and compares:
         for index, text in enumerate(asked.questions):
-            for move in moves_in_words(text):
+            header = tables[index].header
+            column = probabilities[cells.of_table(index)].argmax() % len(header)
+            for move in moves_in_words(text, header[column]):
                 here, there = map(AGGREGATIONS.index, move)
                 aggregations[index, there] += aggregations[index, here]
                 aggregations[index, here] = 0.0
@@ -225,9 +227,12 @@ def decode_cells(
         relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
             part = cells.of_table(example)
-            beyond = _cells_beyond(asked, facts, example, probabilities[part], relations[part])
-            if beyond is not None:
-                selected[part], row_from[example] = beyond, "words"
+            of_table, is_computed = facts.of_table(part, example), likeliest[example] != _NONE
+            of_all = _cells_of_all(
+                asked, of_table, example, probabilities[part], relations[part], is_computed
+            )
+            if of_all is not None:
+                selected[part], row_from[example] = of_all, "words"
     selected_in_columns = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
@@ -248,7 +253,7 @@ def decode_cells(
             aggregations[index],
             selected_in_columns[part],
             facts and facts.of_table(part, index),
-            config.plain_answers,
+            config.plain_answers and row_from.get(index) != "words",
         )
         answer = likeliest_answer(of_table, places)
         answer = dataclasses.replace(answer, row_from=row_from.get(index, ""))
@@ -261,13 +266,20 @@ def decode_cells(
     return answers
 
 
-def _cells_beyond(
-    asked: Asked, facts: TokenFacts, index: int, probabilities: np.ndarray, relations: np.ndarray
+def _cells_of_all(
+    asked: Asked,
+    facts: TokenFacts,
+    index: int,
+    probabilities: np.ndarray,
+    relations: np.ndarray,
+    is_computed: bool,
 ) -> np.ndarray | None:
-    """The cells of an example's likeliest column in the rows beyond a value, bool [k]."""
+    """The cells of an example's likeliest column in the rows that meet all conditions, bool [k]."""
     table = asked.given_tables[index]
-    width, names = table.num_columns, facts.names[index, : table.num_columns]
-    rows = rows_beyond(asked.questions[index], relations.reshape(-1, width), names)
+    width = table.num_columns
+    facts = facts._replace(names=facts.names[:width])
+    relations = relations.reshape(-1, width)
+    rows = rows_of_all(asked.questions[index], table.rows, facts, relations, is_computed)
     if rows is None:
         return None
     of_rows = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)

@@ -1,9 +1,10 @@
 """The row that a question's words name: one that they mention, the next, the most, the first.
 
 A small model often finds the column of an answer and not its row. Where the words and the table
-leave one row only, it is taken. Cells and columns are mentioned by their tokens. Each rule was kept
-because it names the right row for four of five of WikiTableQuestions' training questions that it
-decides. The rows beyond a value ("over 50", "before May") are taken together.
+leave one row only, it is taken. Cells and columns are mentioned by their tokens. The rows beyond a
+value ("over 50", "before May") are taken together, and so are those that meet all conditions of a
+question with several. Each rule was kept because it is right for four of five of the questions that
+it decides: of WikiTableQuestions' training questions, or of experiments/demo_data/people/dev.jsonl.
 
 mate_tf/serving/raw_text/row_words.py does the same in a graph.
 
@@ -12,11 +13,12 @@ Shapes: R rows and C columns of a table.
 
 import functools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from mate_tf.answers.answer import TokenFacts
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
 
 # RE2 reads all patterns too, \b, \w and \d in ASCII; they are searched for in lower case.
@@ -53,9 +55,8 @@ _SCALES = (
     ),
     (r"deepest", r"shallowest", r"depth"),
 )
-_TIMES = (
-    (r"youngest|newest|most recent", r"oldest", r"year|born|birth|founded|built|opened|date"),
-)
+_SINCE = r"year|born|birth|founded|built|opened|date"
+_TIMES = ((r"youngest|newest|most recent", r"oldest", _SINCE),)
 
 
 def _patterns(scales: tuple[tuple[str, str, str], ...], side: int) -> str:
@@ -69,6 +70,13 @@ SCALES: list[tuple[float, tuple[str, str]]] = [
     (share, (_patterns(scales, 0), _patterns(scales, 1)))
     for share, scales in ((0.6, _SCALES), (0.55, _TIMES))
 ]
+# Of an extreme, which it is: "second highest". The words themselves are then left out.
+_ORDINALS = {2: "second|2nd", 3: "third|3rd", 4: "fourth|4th"}
+NTH = {
+    nth: rf"\b(?:{words})[- ](?:\w+ )?(?:\w{{3,}}est|most|least|max|min)\b"
+    for nth, words in _ORDINALS.items()
+}
+ORDINAL = rf"\b(?:{'|'.join(_ORDINALS.values())})[- ]"
 FIRST = r"\bfirst\b|\btops the\b|\bat the top\b|\btop (?:row|of the)\b"
 LAST = r"\b(?:last|final|bottom)\b"
 WORDS = {
@@ -128,10 +136,15 @@ AT_LEAST = (
     rf"{_VALUE}\S* {_NEAR}or (?:{_MORE}|over|above|up)\b"
 )
 OVER = (
-    rf"\b(?:(?:{_MORE}) than|over|above|exceed\w*|topp?(?:s|ed)?|beyond|after|past) {_NEAR}{_VALUE}"
+    rf"\b(?:(?:{_MORE}) than|over|above|exceed\w*|top(?:s|ped)|beyond|after|past) {_NEAR}{_VALUE}"
 )
 UNDER = rf"\b(?:(?:{_LESS}) than|under|below|before) {_NEAR}{_VALUE}"
-NOT_BEYOND = r"\bbetween\b|\bdifference\b|\bthan\b.*\bthan\b"
+BETWEEN = (
+    rf"\bbetween {_NEAR}{_VALUE}\S* {_NEAR}and {_NEAR}{_VALUE}|"
+    rf"\bfrom {_NEAR}{_VALUE}\S* {_NEAR}(?:to|until|till) {_NEAR}{_VALUE}"
+)
+APART = r"\bdifference\b"
+NOT_BEYOND = rf"\bbetween\b|{APART}|\bthan\b.*\bthan\b"
 # What is more and what is less, where two are compared: who is cheaper costs less.
 COMPARED_MORE = (
     rf"\b(?:{_MORE}|pricier|warmer|hotter|deeper|further|farther|most|highest|largest|biggest|longest|"
@@ -141,15 +154,26 @@ COMPARED_LESS = (
     rf"\b(?:{_LESS}|sooner|colder|cooler|narrower|shallower|lowest|fewest|least|cheapest|smallest|"
     r"shortest|lightest|earliest|under|below|less expensive)\b"
 )
-_OPPOSITES = (("LESS", "GREATER"), ("IS_LESS", "IS_GREATER"), ("MIN", "MAX"))
-# Words, those that must not be there, and the operators that give way to others.
-MOVES = (
-    (COMPARED_MORE, COMPARED_LESS, _OPPOSITES),
-    (COMPARED_LESS, COMPARED_MORE, tuple((more, less) for less, more in _OPPOSITES)),
+# The same of a question and, in the next line, the column's name: who is older was born earlier.
+_OF_COLUMN = (
+    (r"younger|youngest|newer|newest", r"older|oldest", rf"\b(?:{_SINCE})\b"),
+    (r"slower|slowest", r"faster|fastest|quicker|quickest", r"\b(?:time|duration|finish)\b| \(s\)"),
+    (r"worse", r"better", r"\b(?:rank\w*|pos|position|place)\b"),
 )
+MORE_OF_COLUMN, LESS_OF_COLUMN = _patterns(_OF_COLUMN, 0), _patterns(_OF_COLUMN, 1)
+# Operators that give way to others where words mean more, and those where they mean less.
+TO_MORE = (("LESS", "GREATER"), ("IS_LESS", "IS_GREATER"), ("MIN", "MAX"))
+TO_LESS = tuple((more, less) for less, more in TO_MORE)
 # How the value may compare with a cell's, as bits of `numeric_relations`.
 ALLOWED = ((AT_MOST, EQUAL | GREATER), (AT_LEAST, EQUAL | LESS), (OVER, LESS), (UNDER, GREATER))
 COMPARABLE = 0.6  # the share of a column's cells that compare with the value
+# Whole cells: those of columns of yes and no, whose name is a condition, and those of one letter,
+# such as A, which is not what "a" means.
+YES = r" *(?:yes|y|true|✓|✔|x) *"
+YES_OR_NO = rf"{YES}| *(?:no|n|false|✗|-)? *"
+ONE_LETTER = r"\D?"
+# With these, the rows may not be those that meet all conditions.
+NOT_ALL = r" or |n't\b|\b(?:not|no|none|never|without|except|but|other|only|neither|nor)\b"
 IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is mentioned whole
 
 
@@ -168,6 +192,9 @@ def row_in_words(
 ) -> int | None:
     """The row that the words name for an answer in a column; None for none or several."""
     text = question.lower()
+    nth = max((nth for nth, pattern in NTH.items() if _is_in(pattern, text)), default=1)
+    if nth > 1:
+        text = _compiled(ORDINAL).sub("", text)
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
     if not _is_in(NOT_LOOKED_UP, text):
         return _looked_up(whole, facts.mentioned)
@@ -181,18 +208,21 @@ def row_in_words(
         return _neighbour(whole, 1 if words["next"] != is_newest_first else -1)
     row = None
     if not _is_in(COMPARED, text):
-        row = _extreme(text, header, facts, column, words, whole)
+        row = _extreme(text, header, facts, column, words, whole, nth)
     is_end = words["first"] != words["last"] and not is_neighbour and not _is_in(STEPS, text)
-    if row is None and is_end and not whole.any():
+    among = _most(whole.max(axis=1))  # the rows of which one is the first
+    if row is None and is_end and among.sum() != 1:
+        among |= not among.any()
         times = np.flatnonzero(facts.is_time & ((facts.ranks > 0).mean(axis=0) >= RANKED))
         if not len(times) or _is_in(IN_ORDER, text):
-            return 0 if words["first"] != is_newest_first else len(whole) - 1
-        return _only_row(facts.ranks[:, times[0]], words["last"]) if len(times) == 1 else None
+            return int(np.flatnonzero(among)[0 if words["first"] != is_newest_first else -1])
+        ranks = np.where(among, facts.ranks[:, times[0]], 0.0)
+        return _only_row(ranks, words["last"]) if len(times) == 1 else None
     return row
 
 
 def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.ndarray | None:
-    """The rows with more or less than the value that the question names.
+    """The rows with more or less than the value that the question names, or between two values.
 
     They are a part of the table, bool [R], in the column whose name is mentioned or the only one
     where they are; None where the words name none. The relations are [R, C], the bits of
@@ -200,15 +230,17 @@ def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.n
     """
     text = question.lower()
     found = [_is_in(pattern, text) for pattern, _ in ALLOWED]
-    if (
-        not any(found)
-        or _is_in(NOT_BEYOND, text)
-        or (found[2:] == [True, True] and not any(found[:2]))
-    ):
+    is_between = _is_in(BETWEEN, text) and not _is_in(APART, text)
+    is_unclear = _is_in(NOT_BEYOND, text) or (found[2:] == [True, True] and not any(found[:2]))
+    if not is_between and (is_unclear or not any(found)):
         return None
-    allowed = ALLOWED[found.index(True)][1]
-    is_one = np.isin(relations, (EQUAL, LESS, GREATER))
-    rows = is_one & ((np.where(is_one, relations, 0).astype(np.int64) & allowed) > 0)  # [R, C]
+    possible = range(1, 8) if is_between else (EQUAL, LESS, GREATER)
+    is_one = np.isin(relations, possible)
+    bits = np.where(is_one, relations, 0).astype(np.int64)  # [R, C]
+    if is_between:  # equal to one of the values, or beyond one and below the other
+        rows = ((bits & EQUAL) > 0) | (bits == LESS | GREATER)
+    else:
+        rows = (bits & ALLOWED[found.index(True)][1]) > 0
     count = rows.sum(axis=0)
     fits = (is_one.mean(axis=0) >= COMPARABLE) & ((relations <= 0) | is_one).all(axis=0)
     fits &= (count > 0) & (count < len(rows))
@@ -219,12 +251,62 @@ def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.n
     return rows[:, by[0]] if len(by) == 1 else None
 
 
-def moves_in_words(question: str) -> Iterator[tuple[str, str]]:
-    """Yields operators that the words speak against, each with the one that they mean instead."""
+def rows_of_all(
+    question: str,
+    cells: Sequence[Sequence[str]],
+    facts: TokenFacts,
+    relations: np.ndarray,
+    is_computed: bool,
+) -> np.ndarray | None:
+    """The rows that meet all conditions of the question, at least two; or those beyond its value.
+
+    A condition is a column with a cell that is mentioned whole, a column of yes and no whose name
+    is mentioned, or a value that rows are beyond. It holds for a part of the rows. Columns of which
+    the same words mention a cell are one condition. Where no row meets all, the value alone counts.
+
+    Args:
+        question: its text.
+        cells: the texts of the body, R rows of C.
+        facts: of the table.
+        relations: [R, C], as of `rows_beyond`.
+        is_computed: whether cells are counted or added up. Others need a value to be beyond.
+
+    Returns:
+        bool [R]; None where the words name none.
+    """
+    text, shape = question.lower(), relations.shape
+    beyond = rows_beyond(question, relations, facts.names)
+    if _is_in(NOT_ALL, text) or (beyond is None and not is_computed):
+        return beyond
+    is_yes, is_flag, is_one_letter = (
+        np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
+        for what in (YES, YES_OR_NO, ONE_LETTER)
+    )
+    is_flag = is_flag.all(axis=0) & is_yes.any(axis=0)  # [C]
+    said = (facts.mentioned.reshape(shape) >= 1.0) & ~is_flag & ~is_one_letter  # [R, C]
+    if beyond is not None:
+        said &= relations == 0  # what is mentioned is not the value itself
+    first = np.where(said, facts.places.reshape(shape), np.inf).min(axis=0)  # [C]
+    is_again = np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
+    met = np.where(is_flag, is_yes & (facts.names >= 1.0), said & ~is_again)  # [R, C]
+    if beyond is not None:
+        met = np.append(met, beyond[:, np.newaxis], axis=1)
+    met = met[:, met.any(axis=0) & ~met.all(axis=0)]
+    rows = met.all(axis=1)
+    return rows if met.shape[1] > 1 and rows.any() else beyond
+
+
+def moves_in_words(question: str, name: str) -> tuple[tuple[str, str], ...]:
+    """Operators that the words speak against, each with the one that they mean instead.
+
+    The name is that of the column that is compared.
+    """
     text = question.lower()
-    for pattern, unless, moves in MOVES:
-        if _is_in(pattern, text) and not _is_in(unless, text):
-            yield from moves
+    asked = f"{text}\n{name.lower()}"
+    more, less = _is_in(MORE_OF_COLUMN, asked), _is_in(LESS_OF_COLUMN, asked)
+    if more == less:
+        more, less = _is_in(COMPARED_MORE, text), _is_in(COMPARED_LESS, text)
+    return () if more == less else TO_MORE if more else TO_LESS
 
 
 @functools.cache
@@ -257,9 +339,11 @@ def _only(are: np.ndarray) -> int | None:
     return int(found[0]) if len(found) == 1 else None
 
 
-def _only_row(ranks: np.ndarray, is_most: bool) -> int | None:
+def _only_row(ranks: np.ndarray, is_most: bool, nth: int = 1) -> int | None:
+    """The only row with the nth highest or lowest rank; None where several have it, or none."""
     order = np.where(ranks > 0, ranks if is_most else -ranks, -np.inf)
-    return _only(order == order.max())
+    is_nth = order == np.sort(order)[-min(nth, len(order))]
+    return _only(is_nth & (order > -np.inf)) if nth <= len(order) else None
 
 
 def _neighbour(whole: np.ndarray, step: int) -> int | None:
@@ -274,8 +358,9 @@ def _extreme(
     column: int,
     words: Mapping[str, bool],
     whole: np.ndarray,
+    nth: int,
 ) -> int | None:
-    """The row with the largest or the smallest value in the column that is mentioned.
+    """The row with the nth largest or smallest value in the column that is mentioned.
 
     It is among the rows of the longest mentioned cell, where they are several.
     """
@@ -298,7 +383,7 @@ def _extreme(
         return None
     among = _most(whole.max(axis=1))
     ranks = np.where(among if among.sum() > 1 else True, facts.ranks[:, by[0]], 0.0)
-    return _only_row(ranks, bool(is_most[by[0]]))
+    return _only_row(ranks, bool(is_most[by[0]]), nth)
 
 
 def _is_newest_first(header: tuple[str, ...], facts: RowFacts) -> bool:

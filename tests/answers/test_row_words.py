@@ -2,7 +2,14 @@
 
 import numpy as np
 
-from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_beyond
+from mate_tf.answers.answer import TokenFacts
+from mate_tf.answers.row_words import (
+    RowFacts,
+    moves_in_words,
+    row_in_words,
+    rows_beyond,
+    rows_of_all,
+)
 from tests.small import cases
 
 HEADER = ("Name", "Year", "Points", "Age", "Rank")
@@ -48,6 +55,13 @@ def facts(question, rows=ROWS):
     ("who is the oldest?", 1),
     ("who is the youngest?", 2),
     ("which name has the lowest points", 3),
+    # The nth of them, which ends where several have it or there are no more.
+    ("who has the second fewest points?", 1),
+    ("who is the second oldest", 0),
+    ("the 3rd youngest", 0),
+    ("who is the fourth oldest?", 2),
+    ("who has the second most points?", None),
+    ("who has the third most points?", 1),
     ("who was first?", 0),
     ("what is the last name listed?", 3),
     # Nobody is above the first or below the last; two have the most points; a rank says where,
@@ -92,6 +106,18 @@ def test_the_extreme_is_among_the_rows_of_a_mentioned_cell():
     rows = (("red", 2001, 5, 30, 1), ("red", 2003, 9, 41, 2), ("blue", 2004, 3, 19, 3))
     for question, row in (("fewest points of red?", 0), ("fewest points of blue?", 2)):
         assert row_in_words(question, HEADER, facts(question, rows), 1) == row
+    assert row_in_words("second most points of red", HEADER, facts("points of red", rows), 1) == 0
+    assert row_in_words("third most points of red", HEADER, facts("points of red", rows), 1) is None
+
+
+def test_the_first_and_the_last_are_among_the_rows_of_a_mentioned_cell():
+    rows = (("blue", 2004, 3, 19, 3), ("red", 2003, 9, 41, 2), ("red", 2001, 5, 30, 1), ROWS[3])
+    for question, row, in_time in (("the first red", 1, 2), ("the last red", 2, 1)):
+        of_rows = facts(question, rows)
+        assert row_in_words(question, HEADER, of_rows, 1) == row
+        of_rows = of_rows._replace(is_time=np.eye(5, dtype=bool)[1])
+        assert row_in_words(question, HEADER, of_rows, 1) == in_time
+    assert row_in_words("the first blue", HEADER, facts("the first blue", rows), 1) is None
 
 
 def test_the_column_of_the_answer_is_compared_only_where_its_value_is_asked_for():
@@ -124,12 +150,30 @@ def test_a_longer_mention_counts_more():
     ("points over the table of 10", 10, None),
     ("who has between 3 and over 10 points?", 10, None),
     ("points over 10 and under 12", 10, None),
+    ("the top 10 points", 10, None),
 )
 def test_the_rows_beyond_a_value(question, value, rows):
     cells = np.array([[0, *row[1:]] for row in ROWS])
     relations = 1 * (cells == value) + 2 * (cells > value) + 4 * (cells < value)
     relations[:, 0] = 0
     found = rows_beyond(question, relations, facts(question).names)
+    assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
+@cases(
+    "question, rows",
+    ("who has between 3 and 10 points?", [1, 3]),
+    ("points from 3 to 10", [1, 3]),
+    ("points between three and ten", [1, 3]),
+    ("points between those of Ann and Bob", None),
+    ("what is the difference between 3 and 10 points?", None),
+)
+def test_the_rows_between_two_values(question, rows):
+    points = np.array([[row[2] for row in ROWS]]).T  # [R, 1]
+    relations = np.zeros(points.shape, np.int64)
+    for value in (3, 10):
+        relations |= 1 * (points == value) + 2 * (points > value) + 4 * (points < value)
+    found = rows_beyond(question, relations, np.array([1.0]))
     assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
@@ -140,12 +184,68 @@ def test_several_values_and_columns_with_few_of_them_leave_it_open():
         assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
+MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
+    ("Ann", "Red", "yes", "30", "A"),
+    ("Bob", "Red", "no", "41", "B"),
+    ("Cid", "Blue", "yes", "19", "A"),
+    ("Dee", "Red", "yes", "45", "B"),
+    ("Eve", "Blue", "no", "30", "Blue"),  # whose two mentions are one condition
+)
+
+
+@cases(
+    "question, is_computed, rows",
+    # Cells, columns of yes and no, and a value; each alone is none.
+    ("how many of team blue have paid?", True, [2]),
+    ("how many red ones have paid?", True, [0, 3]),
+    ("how many blue ones are 30?", True, [4]),
+    ("how many have paid?", True, None),
+    ("how many red ones are there?", True, None),
+    ("how many paid and are over 40", True, [3]),
+    ("which red ones are over 40", False, [1, 3]),
+    ("which red ones paid and are over 40", False, [3]),
+    # Without a value only where cells are counted or added up.
+    ("which red ones have paid?", False, None),
+    # Where no row meets all, or words may exclude some, the value alone.
+    ("how many blue ones are over 40", True, [1, 3]),
+    ("how many red ones that have not paid are over 40", True, [1, 3]),
+    ("how many red ones have not paid?", True, None),
+    ("how many red or paid ones are over 40", True, [1, 3]),
+    # One letter is no mention, and neither is the value itself.
+    ("how many in a class have paid?", True, None),
+    ("how many of age 30 are over 40 and paid?", True, [3]),
+)
+def test_the_rows_that_meet_all_conditions(question, is_computed, rows):
+    words = question.replace("?", "").split()
+    names, *cells = (tuple(text.lower() for text in row) for row in MEMBERS)
+    mentioned = np.array([[float(cell in words) for cell in row] for row in cells])
+    places = [[words.index(cell) if cell in words else 0 for cell in row] for row in cells]
+    ages = np.array([int(row[3]) for row in cells])
+    relations = np.zeros(mentioned.shape)
+    relations[:, 3] = np.where(ages > 40, 2, 4) if "over" in words else 0
+    shares = np.array([float(name in words) for name in names])
+    facts = TokenFacts(mentioned.ravel(), mentioned.ravel(), np.ravel(places), shares)
+    found = rows_of_all(question, cells, facts, relations, is_computed)
+    assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
 def test_words_say_which_of_two_operators_is_meant():
-    for question, expected in (
-        ("who is taller, Ann or Bob?", ("LESS", "GREATER")),
-        ("does Ann have fewer points than Bob?", ("GREATER", "LESS")),
-        ("which is less expensive?", ("GREATER", "LESS")),
-        ("is more less?", None),
-        ("who is it?", None),
+    more, less = ("LESS", "GREATER"), ("GREATER", "LESS")
+    for question, name, expected in (
+        ("who is taller, Ann or Bob?", "Height", more),
+        ("does Ann have fewer points than Bob?", "Points", less),
+        ("which is less expensive?", "Price", less),
+        ("is more less?", "Points", None),
+        ("who is it?", "Year", None),
+        # By what the column holds.
+        ("who is older, Ann or Bob?", "Age", more),
+        ("who is older, Ann or Bob?", "Year of birth", less),
+        ("who is older, Ann or Bob?", "Years of service", more),
+        ("is the mill newer than the lathe?", "Built", more),
+        ("was Ann faster than Bob?", "Time", less),
+        ("was Ann faster than Bob?", "Speed", None),
+        ("was Ann slower than Bob?", "Reaction (s)", more),
+        ("did Ann do better than Bob?", "Rank", less),
+        ("did Ann do better than Bob?", "Points", more),
     ):
-        assert next(moves_in_words(question), None) == expected
+        assert next(iter(moves_in_words(question, name)), None) == expected

@@ -18,7 +18,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import days_of
 from mate_tf.serving.raw_text.features import RawFeatures
-from mate_tf.serving.raw_text.row_words import TableFacts, rows_beyond, rows_in_words, towards_words
+from mate_tf.serving.raw_text.row_words import TableFacts, rows_in_words, rows_of_all, towards_words
 from mate_tf.serving.raw_text.texts import SPACE
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
@@ -53,7 +53,9 @@ def cell_answers(
     if config.num_aggregation_labels > len(TAPAS_AGGREGATIONS):
         facts = _token_facts(asked)
         if config.plain_answers:
-            aggregations = towards_words(asked.given.questions, aggregations)
+            column = tf.argmax(probabilities, axis=1, output_type=tf.int32) % shape[2]
+            names = tf.gather(asked.given.headers, column, batch_dims=1)
+            aggregations = towards_words(asked.given.questions, names, aggregations)
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
     is_named = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:
@@ -61,10 +63,11 @@ def cell_answers(
         probabilities = tf.gather(probabilities, places, batch_dims=1)
         with_columns = tf.gather(with_columns, places, batch_dims=1)
     selected = _selected(config, asked, probabilities, likeliest, is_named)
+    is_of_all = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:
-        beyond = _cells_beyond(asked, facts, probabilities)
-        is_beyond = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(beyond, axis=1)
-        selected = tf.where(is_beyond[:, tf.newaxis], beyond, selected)
+        of_all = _cells_of_all(asked, facts, probabilities, likeliest != _NONE)
+        is_of_all = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(of_all, axis=1)
+        selected = tf.where(is_of_all[:, tf.newaxis], of_all, selected)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)
     counted = selected & ~tf.reshape(is_total, [batch, size])
     is_kept = tf.reduce_any(counted, axis=1) & ~_is_one_of(likeliest, PAIRED)
@@ -78,7 +81,7 @@ def cell_answers(
     count = tf.math.count_nonzero(selected, axis=1, dtype=tf.float64)  # [B]
     if config.plain_answers and "aggregation_logits" in outputs:
         number = tf.reduce_sum(tf.where(selected, result.numbers, 0.0), axis=1)  # NaN for none
-        is_number = (likeliest == _COUNT) & (count == 1.0) & ~tf.math.is_nan(number)
+        is_number = (likeliest == _COUNT) & (count == 1.0) & ~tf.math.is_nan(number) & ~is_of_all
         chosen = tf.where(is_number, _NONE, chosen)
         of_both = aggregations[:, _NONE] + aggregations[:, _COUNT]
         of_aggregation = tf.where(is_number, of_both, of_aggregation)
@@ -109,14 +112,25 @@ def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
     return tf.gather(tf.constant([name in names for name in AGGREGATIONS]), aggregations)
 
 
-def _cells_beyond(asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor) -> tf.Tensor:
-    """The cells of the likeliest column in the rows beyond a value: bool [B, R*C]."""
-    shape = tf.shape(asked.given.cells)
+def _cells_of_all(
+    asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, is_computed: tf.Tensor
+) -> tf.Tensor:
+    """The cells of the likeliest column in the rows that meet all conditions: bool [B, R*C]."""
+    questions, _, cells, *_ = asked.given
+    shape = tf.shape(cells)
     relations = tf.reshape(_mean_by_cell(asked, asked.tokens.numeric_relations), shape)
-    rows = rows_beyond(asked.given.questions, relations, facts.names, asked.given.num_rows)
+    places, of_tables = tf.reshape(facts.places, shape), _table_facts(asked, facts)
+    rows = rows_of_all(questions, cells, of_tables, places, relations, is_computed)
     column = tf.argmax(probabilities, axis=1, output_type=tf.int32)[:, tf.newaxis] % shape[2]
     cells = rows[..., tf.newaxis] & (column == tf.range(shape[2]))[:, tf.newaxis]
     return tf.reshape(cells, tf.shape(probabilities)) & (probabilities > -float("inf"))
+
+
+def _table_facts(asked: RawFeatures, facts: TokenFacts) -> TableFacts:
+    of_cells = (facts.mentioned, _token_cells(asked)[1], facts.ranks)
+    shaped = (tf.reshape(values, tf.shape(asked.given.cells)) for values in of_cells)
+    sizes = asked.given.num_rows, asked.given.num_columns
+    return TableFacts(*shaped, facts.names, asked.columns.is_time, *sizes)
 
 
 def _swapped(
@@ -128,14 +142,10 @@ def _swapped(
     """
     shape = tf.shape(asked.given.cells)
     num_tokens = _token_cells(asked)[1]
-    of_cells = (facts.mentioned, num_tokens, facts.ranks)
-    mentioned, of_tokens, ranks = (tf.reshape(values, shape) for values in of_cells)
-    questions, headers, _, *sizes = asked.given
-    is_time = asked.columns.is_time
-    of_tables = TableFacts(mentioned, of_tokens, ranks, facts.names, is_time, *sizes)
     best = tf.argmax(probabilities, axis=1, output_type=tf.int32)  # [B]
     column = best % shape[2]
-    row = rows_in_words(questions, headers, of_tables, column)
+    questions, headers, *_ = asked.given
+    row = rows_in_words(questions, headers, _table_facts(asked, facts), column)
     named = tf.where(row < 0, best, row * shape[2] + column)
     is_one = (likeliest == _NONE) & ~_asks_for_several(asked)
     is_one &= (row >= 0) & (tf.gather(num_tokens, named, batch_dims=1) > 0)

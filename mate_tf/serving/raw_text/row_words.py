@@ -33,6 +33,10 @@ def rows_in_words(
     Questions are string [B], headers string [B, C], and the answers' columns int32 [B].
     """
     text = tf.strings.lower(questions, encoding="utf-8")  # [B]
+    nth = tf.ones_like(facts.num_rows)
+    for number, pattern in row_words.NTH.items():
+        nth = tf.where(_is_in(pattern, text), number, nth)
+    text = tf.where(nth > 1, tf.strings.regex_replace(text, row_words.ORDINAL, ""), text)
     names = tf.strings.lower(headers, encoding="utf-8")  # [B, C]
     words = {name: _is_in(pattern, text) for name, pattern in row_words.WORDS.items()}
     whole = tf.where(facts.mentioned >= 1.0, facts.num_tokens, 0)  # [B, R, C]
@@ -40,14 +44,21 @@ def rows_in_words(
     is_neighbour = words["next"] ^ words["previous"]
     is_newest_first = _is_newest_first(names, facts)
     neighbour = _neighbour(whole, facts, tf.where(words["next"] ^ is_newest_first, 1, -1))
-    extreme = _extreme(text, names, facts, columns, words, whole)
+    extreme = _extreme(text, names, facts, columns, words, whole, nth)
     extreme = tf.where(_is_in(row_words.COMPARED, text), -1, extreme)
     is_end = (words["first"] ^ words["last"]) & ~is_neighbour & ~_is_in(row_words.STEPS, text)
-    is_end &= ~tf.reduce_any(whole > 0, axis=[1, 2])
-    end = tf.where(words["first"] ^ is_newest_first, 0, facts.num_rows - 1)
+    among = _most(tf.reduce_max(whole, axis=2))  # [B, R]
+    number = tf.math.count_nonzero(among, axis=1)
+    is_end &= number != 1
+    index = tf.range(tf.shape(among)[1])
+    among |= (number == 0)[:, tf.newaxis] & (index < facts.num_rows[:, tf.newaxis])
+    first = tf.argmax(among, axis=1, output_type=tf.int32)
+    last = tf.reduce_max(tf.where(among, index, 0), axis=1)
+    end = tf.where(words["first"] ^ is_newest_first, first, last)
     is_time = facts.is_time & _are_ranked(facts)
     num_times = tf.math.count_nonzero(is_time, axis=1)
     ranks = tf.gather(facts.ranks, tf.maximum(_only(is_time), 0), axis=2, batch_dims=1)
+    ranks = tf.where(among, ranks, tf.zeros_like(ranks))
     in_time = tf.where(num_times == 1, _only_row(ranks, words["last"]), -1)
     end = tf.where((num_times == 0) | _is_in(row_words.IN_ORDER, text), end, in_time)
     row = tf.where((extreme < 0) & is_end, end, extreme)
@@ -60,7 +71,7 @@ def rows_in_words(
 def rows_beyond(
     questions: tf.Tensor, relations: tf.Tensor, names: tf.Tensor, num_rows: tf.Tensor
 ) -> tf.Tensor:
-    """The rows with more or less than the value that each question names: bool [B, R].
+    """The rows beyond the value that each question names, or between two values: bool [B, R].
 
     Args:
         questions: string [B].
@@ -75,12 +86,15 @@ def rows_beyond(
         allowed = tf.where(is_found, bits, allowed)
     at_most, at_least, over, under = found
     is_unclear = _is_in(row_words.NOT_BEYOND, text) | (over & under & ~at_most & ~at_least)
-    allowed = tf.where(is_unclear, 0, allowed)
+    allowed = tf.where(is_unclear, 0, allowed)[:, tf.newaxis, tf.newaxis]
+    is_between = _is_in(row_words.BETWEEN, text) & ~_is_in(row_words.APART, text)
+    is_between = is_between[:, tf.newaxis, tf.newaxis]
     bits = tf.cast(tf.maximum(relations, 0.0), tf.int32)
-    is_one = (bits == EQUAL) | (bits == LESS) | (bits == GREATER)
+    is_one = (bits == EQUAL) | (bits == LESS) | (bits == GREATER) | (is_between & (bits > 0))
     is_one &= tf.cast(bits, relations.dtype) == relations
     bits = tf.where(is_one, bits, 0)
-    rows = tf.bitwise.bitwise_and(bits, allowed[:, tf.newaxis, tf.newaxis]) > 0  # [B, R, C]
+    between = (tf.bitwise.bitwise_and(bits, EQUAL) > 0) | (bits == LESS | GREATER)
+    rows = tf.where(is_between, between, tf.bitwise.bitwise_and(bits, allowed) > 0)  # [B, R, C]
     count = tf.math.count_nonzero(rows, axis=1, dtype=tf.int32)  # [B, C]
     comparable = tf.math.count_nonzero(is_one, axis=1, dtype=tf.float64)
     num_rows = num_rows[:, tf.newaxis]
@@ -95,12 +109,68 @@ def rows_beyond(
     return of_column & (column >= 0)[:, tf.newaxis]
 
 
-def towards_words(questions: tf.Tensor, aggregations: tf.Tensor) -> tf.Tensor:
-    """Probabilities of operators, float64 [B, A], moved to those that the words mean."""
+def rows_of_all(
+    questions: tf.Tensor,
+    cells: tf.Tensor,
+    facts: TableFacts,
+    places: tf.Tensor,
+    relations: tf.Tensor,
+    is_computed: tf.Tensor,
+) -> tf.Tensor:
+    """The rows that meet all conditions of each question, or are beyond its value: bool [B, R].
+
+    Args:
+        questions: string [B].
+        cells: string [B, R, C].
+        facts: of the tables.
+        places: float64 [B, R, C], where in the question the tokens of each cell are.
+        relations: float64 [B, R, C], as of `rows_beyond`.
+        is_computed: bool [B], whether cells are counted or added up.
+    """
     text = tf.strings.lower(questions, encoding="utf-8")
+    lower = tf.strings.lower(cells, encoding="utf-8")
+    beyond = rows_beyond(questions, relations, facts.names, facts.num_rows)
+    is_beyond = tf.reduce_any(beyond, axis=1)  # [B]
+    num_rows = facts.num_rows[:, tf.newaxis]
+    is_row = (tf.range(tf.shape(cells)[1]) < num_rows)[..., tf.newaxis]  # [B, R, 1]
+    is_yes, is_flag, is_one_letter = (
+        tf.strings.regex_full_match(lower, what)
+        for what in (row_words.YES, row_words.YES_OR_NO, row_words.ONE_LETTER)
+    )
+    is_yes &= is_row
+    is_flag = tf.reduce_all(is_flag | ~is_row, axis=1) & tf.reduce_any(is_yes, axis=1)  # [B, C]
+    said = (facts.mentioned >= 1.0) & ~is_flag[:, tf.newaxis] & ~is_one_letter & is_row
+    said &= (relations == 0.0) | ~is_beyond[:, tf.newaxis, tf.newaxis]
+    first = tf.reduce_min(tf.where(said, places, float("inf")), axis=1)  # [B, C]
+    index = tf.range(tf.shape(cells)[2])
+    is_again = first[..., tf.newaxis] == first[:, tf.newaxis]
+    is_again = tf.reduce_any(is_again & (index[:, tf.newaxis] > index), axis=2)
+    of_flags = is_yes & (facts.names >= 1.0)[:, tf.newaxis]
+    met = tf.where(is_flag[:, tf.newaxis], of_flags, said & ~is_again[:, tf.newaxis])
+    met = tf.concat([met, beyond[..., tf.newaxis]], axis=2)
+    count = tf.math.count_nonzero(met, axis=1, dtype=tf.int32)
+    is_condition = (count > 0) & (count < num_rows)  # [B, C+1]
+    rows = tf.reduce_all(met | ~is_condition[:, tf.newaxis], axis=2) & is_row[..., 0]
+    is_all = tf.math.count_nonzero(is_condition, axis=1) > 1
+    is_all &= tf.reduce_any(rows, axis=1) & ~_is_in(row_words.NOT_ALL, text)
+    is_all &= is_beyond | is_computed
+    return tf.where(is_all[:, tf.newaxis], rows, beyond)
+
+
+def towards_words(questions: tf.Tensor, names: tf.Tensor, aggregations: tf.Tensor) -> tf.Tensor:
+    """Probabilities of operators, float64 [B, A], moved to those that the words mean.
+
+    Questions are string [B], and so are the names of the columns that are compared.
+    """
+    text = tf.strings.lower(questions, encoding="utf-8")
+    asked = text + "\n" + tf.strings.lower(names, encoding="utf-8")
+    of_column = row_words.MORE_OF_COLUMN, row_words.LESS_OF_COLUMN
+    more, less = (_is_in(pattern, asked) for pattern in of_column)  # [B]
+    is_of_column = more ^ less
+    more = tf.where(is_of_column, more, _is_in(row_words.COMPARED_MORE, text))
+    less = tf.where(is_of_column, less, _is_in(row_words.COMPARED_LESS, text))
     columns = tf.unstack(aggregations, num=len(COMPUTED), axis=1)
-    for pattern, unless, moves in row_words.MOVES:
-        is_said = _is_in(pattern, text) & ~_is_in(unless, text)  # [B]
+    for is_said, moves in ((more & ~less, row_words.TO_MORE), (less & ~more, row_words.TO_LESS)):
         for here, there in (map(COMPUTED.index, move) for move in moves):
             moved = tf.where(is_said, columns[here], tf.zeros_like(columns[here]))
             columns[there], columns[here] = columns[there] + moved, columns[here] - moved
@@ -144,6 +214,7 @@ def _extreme(
     columns: tf.Tensor,
     words: dict[str, tf.Tensor],
     whole: tf.Tensor,
+    nth: tf.Tensor,
 ) -> tf.Tensor:
     asked_of = text[:, tf.newaxis] + "\n" + names  # [B, C]
     says_either = (words["most"] ^ words["least"])[:, tf.newaxis]
@@ -167,7 +238,7 @@ def _extreme(
     among |= tf.math.count_nonzero(among, axis=1, keepdims=True) < 2
     ranks = tf.gather(facts.ranks, at, axis=2, batch_dims=1)  # [B, R]
     ranks = tf.where(among, ranks, tf.zeros_like(ranks))
-    row = _only_row(ranks, tf.gather(is_most, at, batch_dims=1))
+    row = _only_row(ranks, tf.gather(is_most, at, batch_dims=1), nth)
     is_named = (by >= 0) & ((by != columns) | _is_in(row_words.ASKS_FOR_VALUE, text))
     return tf.where(is_named, row, -1)
 
@@ -178,11 +249,15 @@ def _are_ranked(facts: TableFacts) -> tf.Tensor:
     return num_ranked / tf.cast(facts.num_rows, tf.float64)[:, tf.newaxis] >= RANKED
 
 
-def _only_row(ranks: tf.Tensor, is_most: tf.Tensor) -> tf.Tensor:
-    """The only row with the highest or the lowest rank, of float64 [B, R]; -1 for several."""
+def _only_row(ranks: tf.Tensor, is_most: tf.Tensor, nth: tf.Tensor | int = 1) -> tf.Tensor:
+    """The only row with the nth highest or lowest rank, of float64 [B, R]; -1 for several."""
     order = tf.where(is_most[:, tf.newaxis], ranks, -ranks)
     order = tf.where(ranks > 0, order, tf.constant(-float("inf"), tf.float64))
-    return _only(order == tf.reduce_max(order, axis=1, keepdims=True))
+    nth = tf.broadcast_to(nth, tf.shape(order)[:1])
+    at = tf.minimum(nth, tf.shape(order)[1]) - 1
+    best = tf.gather(tf.sort(order, axis=1, direction="DESCENDING"), at, batch_dims=1)  # [B]
+    is_nth = (order == best[:, tf.newaxis]) & (order > -float("inf"))
+    return _only(is_nth & (at == nth - 1)[:, tf.newaxis])
 
 
 def _is_newest_first(names: tf.Tensor, facts: TableFacts) -> tf.Tensor:

@@ -47,9 +47,21 @@ IN_ROWS = (
     "which ones have at most 2?",
     "total of those before May",
     "more than 1 and less than 5",
+    "how many x are over 3 in all?",
+    "which ones are between 1 and 4?",
+    "which has the second highest price?",
+    "third oldest",
+    "the first x",
+    "how many of x do we have",
+    "which ones are between 1 and 4?",
+    "which has the second highest price?",
+    "third oldest",
+    "the first x",
     "or more than 3 or more",
     "is x cheaper than y?",
     "which is larger, x or y",
+    "is x older than y?",
+    "which is better, x or y",
 )
 CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 0.75, 0.875, 1.0])
 # Alike or well apart: which of two cells is the larger by less than the rounding is not defined.
