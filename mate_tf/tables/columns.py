@@ -280,11 +280,14 @@ def _order_of_dates(cells: Sequence[Cell], name: str) -> tuple[bool | None, list
 
 
 def _has_multiples(cells: Sequence[Cell], texts: Sequence[str]) -> bool:
-    """Whether the "m" of "5 m" is a million: a capital, or beside currencies or other powers."""
+    """Whether the "m" of "5 m" is a million: beside currencies or other powers, or as 2.5M."""
     weak = {cell.factor for cell in cells if cell.factor}
     others = any(cell.power or cell.unit in CURRENCY_UNITS for cell in cells)
-    is_likely = others or len(weak) > 1 or any(map(notations.IN_CAPITALS.fullmatch, texts))
-    return bool(weak) and is_likely
+    if not weak or others or len(weak) > 1:
+        return bool(weak)
+    filled = [text for text, cell in zip(texts, cells, strict=True) if cell.text]
+    has_parts = any(map(notations.IN_PARTS.fullmatch, filled))
+    return has_parts and all(map(notations.IN_CAPITALS.fullmatch, filled))
 
 
 def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:

@@ -96,7 +96,8 @@ _MULTIPLES = {
 MULTIPLES = {word: power for power, words in _MULTIPLES.items() for word in words.split()}
 WEAK_MULTIPLES = {"k": 3, "m": 6, "b": 9, "t": 12, "cr": 7, "cr.": 7, "l": 5, "md": 9}
 GLUED_MULTIPLES = {"k": 3, "m": 6, "b": 9}
-IN_CAPITALS = re.compile(r".*[0-9] ?[MB]")  # millions, no metres
+# 2.5M and 12M in a column are millions, but 100M alone may be metres, and 1B a place.
+IN_CAPITALS, IN_PARTS = re.compile(".*[0-9] ?[MB]"), re.compile(".*[.,][0-9]+ ?[MB]")
 _SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢₱₡₵₸₾৳₲₭₮₼₿₨؋៛﷼"
 _NAMES_OF_SIGNS = {
     "$": "usd us$ dollar dollars",

@@ -115,7 +115,9 @@ multiples that are more: 5 million+ | 300k+ | 7 + -> number 5000000 300000 7
 kelvins: 5 K | 12 K -> number 5 12
 other currencies: NT$1,200 | Rp 500 | S/ 12.50 | 50 đ | ₱5 -> number 1200 500 12.5 50 5
 metres: 5 m | 12 m -> number 5 12
-millions in capitals: 2.5M | 12.3 M -> number 2500000 12300000
+millions in capitals: 2.5M | 12 M | - -> number 2500000 12000000 -
+capitals of metres: 100M | 12M | 5 -> number 100 12 5
+capitals of places: 1B | 2 | 12B -> number 1 2 12
 multiples of multiples: ₹2.5 lakh crore | 1 lakh | R$ 15 mil -> number 2500000000000 100000 15000
 currencies of more places: RM 5 | 7 TL | ৳1,200 | ₲ 5.000 -> number 5 7 1200 5
 no numbers yet: Loading... | inf | -∞ | #¿NOMBRE? | 5 -> number - - - - 5

@@ -244,8 +244,13 @@ def _number_way(cells: Cells, texts: tf.Tensor) -> tf.Tensor:
     least = tf.reduce_min(tf.where(factor > 0, factor, 99), axis=1)
     most = tf.reduce_max(factor, axis=1)
     is_money = is_one_of(cells.units[..., 0], notations.CURRENCY_UNITS)
-    is_capital = tf.strings.regex_full_match(texts, notations.IN_CAPITALS.pattern)
-    others = tf.reduce_any(cells.has_power | is_money | is_capital, axis=1)
+    others = tf.reduce_any(cells.has_power | is_money, axis=1)
+    in_capitals, in_parts = (
+        tf.strings.regex_full_match(texts, pattern.pattern)
+        for pattern in (notations.IN_CAPITALS, notations.IN_PARTS)
+    )
+    in_capitals = tf.reduce_all(in_capitals | (cells.text == ""), axis=1)
+    others |= in_capitals & tf.reduce_any(in_parts & (cells.text != ""), axis=1)
     is_weak = (most > 0) & (others | (least < most))
     return tf.where(commas > points, 1, 0) + tf.where(is_weak, 2, 0)
 
