@@ -203,17 +203,18 @@ class Predictor:
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
         table = Table.of(table)
-        asked = _question(question)
-        example = self._builder.build(table, asked, require_answers=False)
-        answer = self._answer_batch([Prepared(table, asked, example)])[0]
-        features = self._features([example], self._padded_length(example.report.num_tokens))
+        (prepared,) = self.prepare([(table, _question(question))])
+        if isinstance(prepared, ConversionError):
+            raise prepared
+        answer = self._answer_batch([prepared])[0]
+        features = self._features([prepared.example], self._padded_length(prepared.num_tokens))
         histogram_row = self._builder.config.histogram_row
         return attended_cells(self._keras_model().encoder, table, features, answer, histogram_row)
 
     def answer_all(
         self, pairs: Iterable[tuple[MaybeTable, Question]]
     ) -> Iterator[tuple[MaybeTable, Question, Answer | ValueError]]:
-        """Answers questions in their order; a question beyond a limit yields its error."""
+        """Answers questions in their order; one beyond a limit, or empty, yields its error."""
         pairs = iter(pairs)
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             prepared = self.prepare(chunk)
@@ -228,10 +229,15 @@ class Predictor:
         """The features of questions, or why there are none; one thread at a time may call it."""
         pairs = list(pairs)
         examples = self._builder.build_all(pairs, require_answers=False)
-        return [
-            example if isinstance(example, ConversionError) else Prepared(*pair, example)
-            for pair, example in zip(pairs, examples, strict=True)
-        ]
+        prepared: list[Prepared | ConversionError] = []
+        for (table, question), example in zip(pairs, examples, strict=True):
+            if not question.text.strip():
+                prepared.append(ConversionError("empty", "expected a question, got an empty one"))
+            elif isinstance(example, ConversionError):
+                prepared.append(example)
+            else:
+                prepared.append(Prepared(table, question, example))
+        return prepared
 
     def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """Answers questions in their order, in batches of one padded length."""
@@ -302,10 +308,7 @@ class Predictor:
 def _question(question: str | Question) -> Question:
     if not isinstance(question, str | Question):
         raise TypeError(f"expected a question as text or Question, got {type(question).__name__}")
-    question = Question(text=question) if isinstance(question, str) else question
-    if not question.text.strip():
-        raise ValueError("expected a question, got an empty one")
-    return question
+    return Question(text=question) if isinstance(question, str) else question
 
 
 def _fit(values: np.ndarray, length: int) -> np.ndarray:

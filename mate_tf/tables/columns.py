@@ -44,10 +44,13 @@ YEAR_NAME = re.compile(
     r"\byears?\b|jahr|année|annee|\baño|\banno\b|\bano\b|season|founded|established|born|年"
 )
 # Where eight digits are a date.
-DAY_NAME = re.compile(r"(?:^|[^a-z])(?:date|datum|day|fecha|data|tag|jour)(?:$|[^a-z])")
+DAY_NAME = re.compile(
+    r"(?:date|datum|(?:^|[^a-z])(?:day|fecha|data|tag|jour|dato|tarihi?))(?:$|[^a-z])"
+    r"|日付|日期|年月日|날짜|дата"
+)
 _LABEL_NAME = re.compile(
-    r".*\b(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|latitude|"
-    r"longitude)\b.*|no\.?|nr\.?|number|#|rank|position"
+    r"(?:.*[\W_])?(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|"
+    r"latitude|longitude)(?:[\W_].*)?|no\.?|nr\.?|number|#|rank|position"
 )
 
 
@@ -155,7 +158,7 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     cells = [read_cell(text) for text in _with_signs(texts)]
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
-    convention = Convention(decimal, day_first, _has_multiples(cells))
+    convention = Convention(decimal, day_first, _has_multiples(cells, texts))
     pairs = [number_of(cell, convention) for cell in cells]
     numbers, units = [number for number, _ in pairs], [unit for _, unit in pairs]
     if _are_labels(units):
@@ -276,11 +279,15 @@ def _order_of_dates(cells: Sequence[Cell], name: str) -> tuple[bool | None, list
     return None, []
 
 
-def _has_multiples(cells: Sequence[Cell]) -> bool:
-    """Whether the "m" of "5 m" is a million: beside currencies or other powers of ten."""
+def _has_multiples(cells: Sequence[Cell], texts: Sequence[str]) -> bool:
+    """Whether the "m" of "5 m" is a million: beside currencies or other powers, or as 2.5M."""
     weak = {cell.factor for cell in cells if cell.factor}
     others = any(cell.power or cell.unit in CURRENCY_UNITS for cell in cells)
-    return bool(weak) and (others or len(weak) > 1)
+    if not weak or others or len(weak) > 1:
+        return bool(weak)
+    filled = [text for text, cell in zip(texts, cells, strict=True) if cell.text]
+    has_parts = any(map(notations.IN_PARTS.fullmatch, filled))
+    return has_parts and all(map(notations.IN_CAPITALS.fullmatch, filled))
 
 
 def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
@@ -334,7 +341,10 @@ def _values_by_kind(
         in_hours = as_time or _is_of_hours(name)
         seconds = [_seconds(cell.clock, in_hours) if cell.clock else None for cell in cells]
         if as_time:
-            times = list(seconds)
+            times = [  # 9h beside 9h30
+                3600 * number if number is not None and unit == "h" and 0 <= number < 24 else time
+                for time, number, unit in zip(seconds, numbers, units, strict=True)
+            ]
         else:
             lengths = [s if d is None else d for s, d in zip(seconds, lengths, strict=True)]
             if any(cell.clock[-1] % 1 for cell in clocks):  # 59.20 beside 1:02.05

@@ -21,6 +21,9 @@ _LEAST_TO_TRIM = 0.4  # of them, from which on lines at both ends may be others
 _DELIMITER_LINE = re.compile(r'"?sep=([^"\r\n])"?\r?\n')  # Excel reads and writes such a line
 _APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
 _RULE = re.compile(r" *[-=]{2,}[-= ]*")
+_RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns of a fixed width
+_OF_R = re.compile(r'(?:"[^"\r\n]*" )+"[^"\r\n]*"\r?\n"?[^\s",;|]+"? ')  # by write.table
+_COMMENTS = re.compile(r"(?:[ \t]*(?:#|//)[^\r\n]*[\r\n]+)+(?=[^\r\n])")  # above the header
 _BLANK = re.compile(" ")
 _ALONE = re.compile(r"\r\n|\r|\n")
 _BLANK_BEFORE_QUOTE = re.compile(r'(?m)^(?:"[^"\n]*"|[^"\n]*)[,;|\t] +"[^"\n]*"')
@@ -49,7 +52,13 @@ def read_delimited_rows(
         delimiter = delimiter or said[1]
     assumed: list[str] = []
     usual = "\t" if ending in (".tsv", ".tab") else ","
-    if delimiter is None:
+    if delimiter is None and _OF_R.match(text):
+        delimiter = " "
+        assumed.append("The columns are separated by blanks.")
+    elif delimiter is None and (cut := _cut_by_rule(text)):
+        text, delimiter = cut, "\t"
+        assumed.append("The columns are as wide as the dashes below their names.")
+    elif delimiter is None:
         delimiter = _find_delimiter(text, usual)
         if delimiter == " ":
             apart, how = (_APART, "two or more ") if _APART.search(text) else (_BLANK, "")
@@ -81,6 +90,8 @@ def read_delimited_rows(
             if row:
                 num_cells += len(row)
                 check_size(num_cells, f"(file '{name}')")
+                if delimiter == "|":
+                    row = [cell.strip() for cell in row]
                 rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if has_texts else row)
                 numbers.append(line)
             line = reader.line_num + 1
@@ -92,6 +103,19 @@ def read_delimited_rows(
     return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
 
 
+def _cut_by_rule(text: str) -> str:
+    """Columns of a fixed width, which dashes in the second line show, with tabs; "" for others."""
+    lines = text.splitlines()
+    if len(lines) < 3 or not _RULES.fullmatch(lines[1]) or "\t" in text[:_CHARACTERS_LOOKED_AT]:
+        return ""
+    starts = [found.start() for found in re.finditer("-+", lines[1])]
+    lines[1] = ""
+    if any(line[start - 1 : start].strip() for line in lines for start in starts[1:]):
+        return ""  # a cell, or a note, is longer
+    spans = list(itertools.zip_longest(starts, starts[1:]))
+    return "\n".join("\t".join(line[a:b].strip() for a, b in spans) for line in lines)
+
+
 def _find_delimiter(text: str, usual: str) -> str:
     """What separates the columns: the character by which most of the first lines agree.
 
@@ -100,6 +124,8 @@ def _find_delimiter(text: str, usual: str) -> str:
     head = text[:_CHARACTERS_LOOKED_AT]
     if len(text) > len(head):
         head = head[: max(head.rfind("\n"), head.rfind("\r")) + 1] or head
+    if comments := _COMMENTS.match(head):
+        head = head[comments.end() :]
     lines = [line for line in _ALONE.split(head)[:_LINES_LOOKED_AT] if line.strip()]
     best, best_share = usual, 0.0
     for delimiter in sorted(_DELIMITERS, key=lambda it: it != usual or it == ","):

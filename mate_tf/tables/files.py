@@ -249,7 +249,8 @@ def _kind_of_text(text: str, named: str | None) -> str:
         lines = [line for line in text.split("\n", 3)[:3] if line.strip()]
         ends = [(line.strip()[0], line.strip()[-1]) for line in lines[:2]]
         are_values = len(lines) > 1 and all(pair in (("{", "}"), ("[", "]")) for pair in ends)
-        return "jsonl" if named == "jsonl" or are_values else "json"
+        is_pretty = len(lines) > 1 and not are_values and _is_json(text)  # one value, in lines
+        return "jsonl" if are_values or (named == "jsonl" and not is_pretty) else "json"
     if is_json and _is_json(text):
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from mate_tf.tables.cell_texts import nested_text
+from mate_tf.tables.json_tables import flat_record
+from mate_tf.tables.notations import YEARS
 from mate_tf.tables.table import Table
 
 _ACCEPTED = (
@@ -48,10 +50,10 @@ def is_frame(data: Any) -> bool:
 def _record(row: Any) -> Any:
     """A row; what has names for its cells, such as a named tuple, as a dict."""
     if hasattr(row, "_asdict"):
-        return row._asdict()
-    if dataclasses.is_dataclass(row) and not isinstance(row, type):
-        return dataclasses.asdict(row)
-    return dict(row) if hasattr(row, "keys") else row
+        row = row._asdict()
+    elif dataclasses.is_dataclass(row) and not isinstance(row, type):
+        row = dataclasses.asdict(row)
+    return flat_record(dict(row)) if hasattr(row, "keys") else row
 
 
 def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
@@ -87,7 +89,10 @@ def _of_frame(frame: Any, table_id: str) -> Table:
         index = frame.index
         has_names = any(name is not None for name in index.names)
         # Labels of the rows, but not what is left of their numbers after filtering.
-        if has_names or index.nlevels > 1 or index.inferred_type != "integer":
+        is_range = type(index).__name__ == "RangeIndex"
+        is_numbered = index.nlevels == 1 and index.inferred_type == "integer"
+        is_of_years = is_numbered and not is_range and all(label in YEARS for label in index)
+        if has_names or is_of_years or not is_numbered:
             header = [*("" if name is None else name for name in index.names), *header]
             columns = [*_frame_columns(index.to_frame(index=False)), *columns]
     return Table.from_rows(zip(*columns, strict=True), header=header, table_id=table_id)

@@ -93,16 +93,31 @@ def _continues(
     columns = _columns_of_values(below)
     others = [index for index in range(len(first)) if index not in columns]
     is_partial = "" in second or len(set(first)) < len(first) or not others  # all are units
-    if not columns or not is_partial:
+    have_text = [bool(second_read[i].text) for i in columns]
+    has_corner = any(second[i].strip() and not first[i].strip() for i in others)
+    is_partial |= has_corner and len(columns) > 1 and all(have_text)  # below groups
+    if not any(have_text) or not is_partial:
         return False
     named = (index for index in others if first[index].strip())
     if any(second_read[i].text and second[i].strip() != first[i].strip() for i in named):
         return False
     return all(
-        (second_read[i].text or is_between)
+        (second_read[i].text or is_between or (i == 0 and first[0].strip()))
         and (not is_value(second_read[i]) or second_read[i].is_year)
         for i in columns
     )
+
+
+def with_names_of_labels(rows: list[list[str]], header_rows: int) -> list[list[str]]:
+    """The rows; names in a row below the header, as pandas has them, go where it has none."""
+    if header_rows < 2 or len(rows) < header_rows + 2:
+        return rows
+    top, below = rows[0], rows[header_rows]
+    unnamed = [not cell for cell in top]
+    if any(unnamed) and [bool(cell) for cell in below] == unnamed:
+        named = [label or name for label, name in zip(below, top, strict=True)]
+        return [named, *rows[1:header_rows], *rows[header_rows + 1 :]]
+    return rows
 
 
 def joined_header(rows: Sequence[Sequence[str]], width: int) -> list[str]:

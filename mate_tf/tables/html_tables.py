@@ -130,6 +130,9 @@ def _with_header(rows: list[Any], name: str) -> Rows:
             in_head += 1
     # Without any heading the rows decide, as in a spreadsheet.
     has_headings = in_head or any(cell.tag == "th" for row in rows for cell in _cells(row))
+    if not in_head and width == 2 and len(rows) > 1 and all(map(_is_fact, rows)):
+        lines = [["key", "value"], *lines]
+        return Rows(lines, range(len(lines)), name, header_rows=1, title=title)
     if in_head in (0, len(rows)):
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
@@ -151,13 +154,18 @@ def _spans_all(row: Any, width: int) -> bool:
     return is_one and _span(cells[0], "colspan") >= width
 
 
+def _is_fact(row: Any) -> bool:
+    """Whether a row is a name and what it names, as in a box beside an article."""
+    return [cell.tag for cell in _cells(row)] == ["th", "td"]
+
+
 def _has_only_headings(row: Any) -> bool:
     return all(cell.tag == "th" for cell in _cells(row))
 
 
 def _is_header(line: list[str], first: list[str]) -> bool:
     """Whether a row of headings below the first belongs to them: not "Assets" or "Total, 6, 8"."""
-    if line[0] and not any(line[1:]):
+    if line[0] and set(line[1:]) <= {line[0], ""}:
         return False
     cells = [read_cell(text) for text in line[1:]]
     has_amounts = bool(cells) and all(is_value(it) and not it.is_year for it in cells)

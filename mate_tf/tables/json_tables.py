@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mate_tf.tables.cell_texts import nested_text
+from mate_tf.tables.header_rows import count_header_rows
 from mate_tf.tables.layout import Rows, check_size, chosen_table
 from mate_tf.tables.text_files import parse_json
 from mate_tf.tables.values import read_cell
@@ -12,14 +13,20 @@ _SHAPES = (
     "a list of objects, a list of lists, an object of columns or of rows, or one with header and "
     "rows, columns and data, or a list of objects in one of its keys"
 )
+
+
+class _Number(str):
+    """A number as it is written."""
+
+
 _NUMBERS_AS_WRITTEN: dict[str, Any] = {  # 1.50 and 1e5; NaN stands for a missing value
-    "parse_int": str,
-    "parse_float": str,
+    "parse_int": _Number,
+    "parse_float": _Number,
     "parse_constant": lambda name: None if name == "NaN" else name,
 }
 _HEADERS = ("header", "headers", "columns", "column_names", "fields", "cols", "schema")
 _BODIES = ("rows", "data", "values", "records", "items")
-_WRAPPERS = (*_BODIES, "table", "result", "results", "response", "content", "body", "payload")
+_WRAPPERS = (*_BODIES, *"table result results response content body payload hits docs".split())
 
 
 def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
@@ -31,8 +38,16 @@ def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
     several tables, `which` is the number of one, from 0. ValueError for anything else.
     """
     where = f"(file '{name}')"
-    rows = _rows(parse_json(text, name, **_NUMBERS_AS_WRITTEN), where, which)
-    return Rows(rows, range(1, len(rows) + 1), name, is_ragged=True, header_rows=1)
+    value = parse_json(text, name, **_NUMBERS_AS_WRITTEN)
+    rows = _rows(value, where, which)
+    found = Rows(rows, range(1, len(rows) + 1), name, is_ragged=True, header_rows=1)
+    are_alike = _is_list_of(value, list) and len(set(map(len, rows))) == 1
+    if are_alike and any(isinstance(cell, _Number) for cell in rows[0]):
+        texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        if count_header_rows(texts) == 0:  # pandas's "values"
+            found.header_rows = 0
+            found.assumed.append("There is no header, so the columns are numbered.")
+    return found
 
 
 def read_json_line_rows(text: str, name: str) -> Rows:
@@ -141,7 +156,7 @@ def _are_rows(value: Any) -> bool:
 
 def _of_records(records: Sequence[Mapping[str, Any]], where: str) -> list[list[Any]]:
     """Objects as rows; the header has all keys, in the order in which they come."""
-    flat = [_flat(record) for record in records]
+    flat = [flat_record(record) for record in records]
     header = list(dict.fromkeys(key for record in flat for key in record))
     check_size(len(header) * len(flat), where)
     return [header, *([record.get(key) for key in header] for record in flat)]
@@ -173,11 +188,13 @@ def _are_columns(items: Mapping[str, Mapping[str, Any]]) -> bool:
     return is_alike and set().union(*kinds) == {True, False}
 
 
-def _flat(record: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def flat_record(record: Mapping[Any, Any], prefix: str = "") -> dict[Any, Any]:
+    """An object without objects in it: their keys are such as "city.name", lists are texts."""
+    flat: dict[Any, Any] = {}
     for key, value in record.items():
         if isinstance(value, Mapping) and value and prefix.count(".") < 8:
-            flat |= _flat(value, f"{prefix}{key}.")
+            flat |= flat_record(value, f"{prefix}{key}.")
         else:
-            flat[prefix + key] = nested_text(value) if isinstance(value, list) else value
+            name = f"{prefix}{key}" if prefix else key
+            flat[name] = nested_text(value) if isinstance(value, list) else value
     return flat

@@ -23,6 +23,7 @@ from mate_tf.tables.header_rows import (
     is_value,
     joined_header,
     num_filled,
+    with_names_of_labels,
 )
 from mate_tf.tables.notations import TOTAL
 from mate_tf.tables.table import Table
@@ -39,8 +40,9 @@ _SOURCE = re.compile(
     r"(?:sources?|notes?|quellen?|hinweise?|fuente|fonte|bron|источник) ?: ?\S", re.IGNORECASE
 )
 _COMMENTS = ("#", "//", "%")
-_RULE = re.compile(r" *[-=]{2,} *")
+_RULE = re.compile(r" *(?:[-=]{2,}|[*_]{3,}) *")
 _MOST_NOTES = 50  # rows
+_MOST_TITLES = 20
 _TABLES_NAMED = 5
 MOST_CELLS = 2_000_000  # of a table; each takes about 500 bytes until it is one
 _LONGEST_TITLE = 60  # characters of it in a sentence
@@ -101,12 +103,16 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         rows = [(number, row) for number, row in rows if number > skip_rows]
     width = _longest(rows)
     if found.header_rows is None:
+        if found.is_ragged and width > 1 and skip_rows is None:
+            rows = [(n, row) for n, row in rows if not all(map(_RULE.fullmatch, row))]
         if width > 1 or not found.is_ragged:
             rows = [(number, row) for number, row in rows if any(map(has_text, row))]
         if skip_rows != 0:
             rows = _first_table(found, rows)
         if skip_rows is None:
             rows = _without_block_of_notes(found, rows)
+        if found.is_ragged and skip_rows is None and len({len(row) for _, row in rows}) == 1:
+            rows = _without_empty_columns(rows)  # so that titles are in the first
         width = _width(rows, found.is_ragged)
         if skip_rows is None:
             rows = _without_notes(found, rows, width)
@@ -134,6 +140,8 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
             *others, last = (number for number, _ in rows[:header_rows])
             numbers = f"{', '.join(map(str, others))} and {last}"
             found.assumed.append(f"The header is {found.unit}s {numbers}.")
+    if found.is_ragged:
+        body = with_names_of_labels(body, header_rows)
     header = joined_header(body[:header_rows], max(map(len, body), default=0))
     body = body[header_rows:]
     is_guessed = found.header_rows is None and skip_rows is None
@@ -155,7 +163,7 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
     gaps = [
         place
         for place, ((above, row), (below, _)) in enumerate(itertools.pairwise(rows), start=1)
-        if below > above + 1 and below > above + (1 if found.unit == "row" else _num_lines(row))
+        if _is_gap(found, above, row, below)
     ]
     if not gaps:
         return rows
@@ -184,8 +192,11 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
     return above
 
 
-def _num_lines(row: Sequence[Any]) -> int:
-    return 1 + sum(str(cell).count("\n") for cell in row)
+def _is_gap(found: Rows, above: int, row: Sequence[Any], below: int) -> bool:
+    """Whether there are empty rows below a row, between the numbers of it and the next one."""
+    if found.unit == "row" or below == above + 1:
+        return below > above + 1
+    return below > above + 1 + sum(str(cell).count("\n") for cell in row)
 
 
 def _table(block: Numbered) -> Numbered:
@@ -223,13 +234,19 @@ def _shortened(row: Sequence[Any]) -> str:
 def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows without notes after the last one, such as "Source: ..."."""
     kept = list(rows)
+    end = len(rows)
+    while end > 2 and _is_alone(rows[end - 1][1]):
+        end -= 1
+    is_below = width > 2 and end < len(rows) and _is_gap(found, *rows[end - 1], rows[end][0])
+    if is_below and not any(_is_alone(row) for _, row in rows[1:end]):
+        kept = rows[:end]
     while len(kept) > 2 and width > 1:
         number, row = kept[-1]
         if not any(map(has_text, row)):
             break
         text = next(str(cell) for cell in row if has_text(cell))
         is_apart = number - kept[-2][0] > 1 and found.unit == "row"
-        is_one = len(row) == 1 if found.is_ragged else num_filled(row) == 1 and has_text(row[0])
+        is_one = len(row) == 1 if found.is_ragged else _is_alone(row)
         is_note = is_one and (_NOTE.match(text) or is_apart or found.is_ragged)
         is_pair = width > 2 >= num_filled(row) and text.rstrip().endswith(":")  # Date:, 1 May
         is_pair = is_pair and not TOTAL.fullmatch(text.strip().lower())
@@ -238,6 +255,11 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
         kept.pop()
     _say_notes(found, rows[len(kept) :])
     return kept
+
+
+def _is_alone(row: Sequence[Any]) -> bool:
+    """Whether only the first cell of a row has text."""
+    return num_filled(row) == 1 and has_text(row[0])
 
 
 def _say_notes(found: Rows, notes: Numbered) -> None:
@@ -249,7 +271,7 @@ def _without_block_of_notes(found: Rows, rows: Numbered) -> Numbered:
     """The rows without those from "Notes:" on, below an empty row, shorter than the last one."""
     for place in range(max(2, len(rows) - _MOST_NOTES), len(rows)):
         (above, last), (number, row) = rows[place - 1 : place + 1]
-        is_alone = num_filled(row) == 1 and has_text(row[0]) and number > above + 1
+        is_alone = _is_alone(row) and number > above + 1
         sizes = [num_filled(below) for _, below in rows[place:]]
         if is_alone and _NOTE.match(str(row[0])) and max(sizes) < num_filled(last):
             _say_notes(found, rows[place:])
@@ -260,6 +282,14 @@ def _without_block_of_notes(found: Rows, rows: Numbered) -> Numbered:
 def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows from the header on; what is above it is the title."""
     num_titles = num_certain = 0
+    for place in range(1, min(len(rows) - 1, _MOST_TITLES)):
+        (above, row), (number, header) = rows[place - 1 : place + 1]
+        if num_filled(row) >= width > 0 or len(row) > width:
+            break
+        is_apart = _is_gap(found, above, row, number) and len(header) == width
+        if is_apart and is_certain_header(rows[place:], width) and not _table(rows[:place]):
+            _say_titles(found, rows[:place], number)
+            return rows[place:]
     looked_at = rows[: max(len(rows) - 1, 0)][:ROWS_LOOKED_AT]
     for (_, row), (_, below) in zip(looked_at, rows[1:], strict=False):
         is_title = _is_title(row, below, width, found.is_ragged, num_titles == 0)
@@ -325,10 +355,9 @@ def _is_table(rows: Numbered) -> bool:
 
 
 def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
-    """The rows without rules of dashes, and shorter lines between them that begin with "#"."""
+    """The rows without shorter lines between them that begin with "#"."""
     if not found.is_ragged or width < 2:
         return rows
-    rows = [(n, row) for n, row in rows if not all(map(_RULE.fullmatch, row))]
     kept = [(n, row) for n, row in rows if len(row) == width or not row[0].startswith(_COMMENTS)]
     if num := len(rows) - len(kept):
         found.assumed.append(f"{num} comment{'s are' if num > 1 else ' is'} left out.")

@@ -10,7 +10,8 @@ import unicodedata
 _NO_VALUES = (
     ". .. ... \u2026 ? : n/a na n.a. n.a n/d n.d. n/c n/k nan nat null none nil tba tbc tbd "
     "unknown undefined (null) [null] (na) <na> <null> \\n k.a. n.v. n.r. s.d. s/d s/i н/д (blank) "
-    "(empty) 0000-00-00 0000-00-00t00:00:00 不明 なし 無 无 없음"
+    "(empty) 0000-00-00 0000-00-00t00:00:00 不明 なし 無 无 없음 該当なし 해당없음 loading... inf "
+    "-inf +inf infinity -infinity ∞ -∞"
 ).split()
 _DASHES = "\u2010\u2011\u2012\u2212\u2013\u2014\u2015\ufe63"  # hyphens, the minus sign, dashes
 _MINUS = rf"[-{_DASHES}]"
@@ -20,7 +21,7 @@ MISSING = re.compile(
     r"(?: ?\*+| ?\[[^\[\]]{1,6}\]|[¹²³†‡])?"
     r"|not (?:available|applicable|reported|stated|recorded)|no data|keine angaben?|unbekannt"
     r"|sin datos|нет данных|: [a-z]{1,2}|n\. a\.|k\. a\.|#+"
-    r"|#¡?[a-zà-ÿа-я][a-z0-9à-ÿа-я_/]*[!?]|#(?:div/0|n/?[adv]|н/д|n/a [a-z/ ]+|getting_data)"
+    r"|#[¡¿]?[a-zà-ÿа-я][a-z0-9à-ÿа-я_/]*[!?]|#(?:div/0|n/?[adv]|н/д|n/a [a-z/ ]+|getting_data)"
     r"|err:\d{3}|-?1\.#[a-z]+"
 )
 # What a row of totals is called.
@@ -78,8 +79,8 @@ YEARS = range(1500, 2101)  # four digits alone that may be a year
 # currency or others of these.
 _MULTIPLES = {
     2: "百",
-    3: "k thousand thousands tsd tsd. tausend mille 千 천 тыс тыс. тысяч tys tys. tis tis. ribu "
-    "nghìn",
+    3: "k thousand thousands mila tsd tsd. tausend mille 千 천 тыс тыс. тысяч tys tys. tis tis. "
+    "ribu nghìn",
     4: "万 萬 만",
     5: "lakh lakhs lac lacs 十万 लाख",
     6: "mm million millions mn mln mln. mio mio. mil. mill. millionen millón millones milhões "
@@ -95,7 +96,9 @@ _MULTIPLES = {
 MULTIPLES = {word: power for power, words in _MULTIPLES.items() for word in words.split()}
 WEAK_MULTIPLES = {"k": 3, "m": 6, "b": 9, "t": 12, "cr": 7, "cr.": 7, "l": 5, "md": 9}
 GLUED_MULTIPLES = {"k": 3, "m": 6, "b": 9}
-_SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢₱₡₵₸₾"
+# 2.5M and 12M in a column are millions, but 100M alone may be metres, and 1B a place.
+IN_CAPITALS, IN_PARTS = re.compile(".*[0-9] ?[MB]"), re.compile(".*[.,][0-9]+ ?[MB]")
+_SIGNS_OF_CURRENCIES = "$€£¥₹₽₩₺₪₫₴₦฿¢₱₡₵₸₾৳₲₭₮₼₿₨؋៛﷼"
 _NAMES_OF_SIGNS = {
     "$": "usd us$ dollar dollars",
     "€": "eur euro euros",
@@ -104,13 +107,14 @@ _NAMES_OF_SIGNS = {
     "₹": "inr rs rs.",
     "₽": "rub руб руб.",
     "₩": "krw 원",
-    "₺": "try",
+    "₺": "try tl",
     "₫": "vnd đ",
     "CNY": "cny rmb yuan",
+    "MYR": "myr rm",
 }
 _CODES = (
     "chf cad aud nzd hkd sgd sek nok dkk pln czk huf brl mxn zar au$ ca$ a$ c$ nz$ hk$ s$ r$ "
-    "mx$ nt$ kr kr. zł kč ft lei fr. sfr. 元 aed sar ils thb idr myr twd clp uah isk egp "
+    "mx$ nt$ kr kr. zł kč ft lei fr. sfr. 元 aed sar ils thb idr twd clp uah isk egp "
     "ngn kes rp rp. s/ s/. bs. krw php pkr bdt lkr kwd qar bgn rsd"
 ).split()
 CURRENCIES = {
@@ -225,6 +229,7 @@ _WEEKDAYS = (
     "sabato domenica segunda-feira terça-feira quarta-feira quinta-feira sexta-feira "
     "maandag dinsdag woensdag donderdag vrijdag zaterdag zondag"
 ).split()
+_OF_ASIA = "月火水木金土日天一二三四五六월화수목금토일"
 _WEEKDAY = rf"(?:(?:{any_of(_WEEKDAYS)})[.,]?,? )?(?:the )?"
 _MONTH = f"({any_of(MONTH_NUMBERS)})"
 _DAY = r"(\d{1,2})(?:st|nd|rd|th|er|º|\.)?"
@@ -252,7 +257,7 @@ _DATES = (
     (rf"{_MONTH}[-/]{_DAY}[-/](\d{{4}})", r"|\3|\1|\2|\4"),
     (rf"{_MONTH}\.?,?[ -](?:de |of )?(\d{{4}})", r"|\2|\1||\3"),
     (rf"{_MONTH}\.?(?:[-']| ')(\d{{2}})", r"|\2|\1||\3"),
-    (rf"(\d{{4}})[ -]{_MONTH}\.?(?:[ -]{_DAY})?", r"|\1|\2|\3|\4"),
+    (rf"(\d{{4}})\.?[ -]{_MONTH}\.?(?:[ -]{_DAY})?", r"|\1|\2|\3|\4"),
     (rf"(\d{{1,2}})/({_SURE_YEAR})", r"|\2|\1||\3"),
 )
 _DATES_ALONE = (  # not within a sentence
@@ -318,6 +323,7 @@ SPELLINGS = tuple(
         (r"(.*\d) ?t(€|eur|chf)", r"\1 tsd \2"),
         (r"(.*\d) ?([十百千][万萬億])(円|元)", r"\1 \2 \3"),
         (r"(.*\d) mil (?:millones|milhões)(.*)", r"\1 mrd\2"),
+        (r"(r\$ ?\d[\d.,]*) mil", r"\1 tsd"),
         (rf"(.*\d),{_MINUS}+( [^\d]*)?", r"\1,00\2"),  # 5,- €
         (rf"(.*\d)\.{_MINUS}+( [^\d]*)?", r"\1.00\2"),
         (r"(.*\d)/-|(.*[a-z%]) ?\+|(.*\d) \+", r"\1\2\3"),
@@ -352,6 +358,10 @@ SPELLINGS = tuple(
         (r"(.*\D\d{2,4} \d{1,2})\.(\d{2})\.(\d{2}.*)", r"\1:\2:\3"),
         (r"(.*\D\d{4},? (?:à )?\d{1,2}) ?h ?(\d{2})", r"\1:\2"),
         (rf"({_TIME}),? (.*[^\d:].*\d{{2}})", r"\2 \1"),
-        (rf"(\d.*[\d日]) ?\((?:[月火水木金土日]|{any_of(_WEEKDAYS)})\)", r"\1"),
+        (rf"(\d.*[\d日일]) ?\((?:[{_OF_ASIA}]|{any_of(_WEEKDAYS)})\)( .*)?", r"\1\2"),
+        (
+            rf"(\d.*[\d日일]) (?:(?:星期|周|週)[{_OF_ASIA}]|[{_OF_ASIA}](?:曜日?|요일))",
+            r"\1",
+        ),
     )
 )

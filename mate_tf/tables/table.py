@@ -142,6 +142,8 @@ class Table:
         if body and all(isinstance(row, Mapping) for row in body):
             header = list(header or dict.fromkeys(key for row in body for key in row))
             body = [[row.get(key) for key in header] for row in body]
+        elif any(isinstance(row, Mapping) for row in body):
+            raise TypeError(f"expected rows that are all lists or all dicts (table '{table_id}')")
         names: Any = header
         if header is None:
             names, body = (body[0], body[1:]) if body else ([], [])

@@ -316,10 +316,11 @@ def _other(content: bytes, path: str) -> _Book:
 
     def read(name: str) -> _Sheet:
         sheet = book.get_sheet_by_name(name)
-        rows = sheet.to_python(skip_empty_area=False)
-        hidden = _show_as_opendocument(etree, content, name, rows) if etree else (set(), set())
+        rows = [list(map(_shown, row)) for row in sheet.to_python(skip_empty_area=False)]
+        if etree:
+            return _Sheet(rows, *_show_as_opendocument(etree, content, name, rows))
         merged = [(*first, *last) for first, last in sheet.merged_cell_ranges or ()]
-        return _Sheet([list(map(_shown, row)) for row in rows], merged, *hidden)
+        return _Sheet(rows, merged, set(), set())
 
     found = {name: book.get_sheet_by_name(name) for name in book.sheet_names}
     sizes = {name: (it.total_height, it.total_width) for name, it in found.items()}
@@ -340,8 +341,8 @@ _OPENDOCUMENT = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}{}".format
 
 def _show_as_opendocument(
     etree: Any, content: bytes, name: str, rows: list[list[Any]]
-) -> tuple[set[int], set[int]]:
-    """Puts the texts of cells with a format into the rows; hidden rows by number, and columns."""
+) -> tuple[list[tuple[int, int, int, int]], set[int], set[int]]:
+    """Puts the texts of cells with a format into the rows; the rest of the `_Sheet`."""
     parser = etree.XMLParser(resolve_entities=False, huge_tree=True)
     with zipfile.ZipFile(io.BytesIO(content)) as file:
         document = etree.fromstring(file.read("content.xml"), parser)
@@ -353,18 +354,27 @@ def _show_as_opendocument(
     repeated = _OPENDOCUMENT("table", "number-columns-repeated")
     places = _places(table.iter(_OPENDOCUMENT("table", "table-column")), repeated, len(rows[0]))
     hidden_columns = {place for it, span in places if _is_collapsed(it) for place in span}
+    merged: list[tuple[int, int, int, int]] = []
     hidden_rows: set[int] = set()
     all_rows = table.iter(_OPENDOCUMENT("table", "table-row"))
     for row, numbers in _places(all_rows, repeated_rows, len(rows)):
         if _is_collapsed(row):
             hidden_rows.update(number + 1 for number in numbers)
         for cell, columns in _places(row, repeated, len(rows[0])):
+            height, width = (
+                int(cell.get(_OPENDOCUMENT("table", f"number-{of}-spanned"), 1))
+                for of in ("rows", "columns")
+            )
+            if numbers and columns and max(height, width) > 1:
+                top, first = numbers[0], columns[0]
+                bottom, last = top + height - 1, first + width - 1
+                merged.append((top, first, min(bottom, len(rows) - 1), min(last, len(rows[0]) - 1)))
             kind = cell.get(_OPENDOCUMENT("office", "value-type"))
             shown = "".join(cell.itertext(_OPENDOCUMENT("text", "p"))) if kind else ""
             if kind in ("percentage", "currency") or _CODE.fullmatch(shown):
                 for number, column in itertools.product(numbers, columns):
                     rows[number][column] = shown or rows[number][column]
-    return hidden_rows, hidden_columns
+    return merged, hidden_rows, hidden_columns
 
 
 def _places(elements: Iterable[Any], repeated: str, most: int) -> Iterator[tuple[Any, range]]:

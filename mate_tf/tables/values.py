@@ -163,6 +163,9 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     is_length = word == "mm" or (word == "k" and rest.startswith(" "))  # 5 mm, 5 K
     if word in notations.MULTIPLES and (currency or not is_length):
         unit, factor = more, notations.MULTIPLES[word]
+        word, _, more = more.partition(" ")
+        if word in notations.MULTIPLES:  # lakh crore
+            unit, factor = more, factor + notations.MULTIPLES[word]
     elif word in notations.WEAK_MULTIPLES:
         weak_factor = notations.WEAK_MULTIPLES[word]
         if more.rstrip(".") in notations.CURRENCIES:  # 5 M kr

@@ -6,7 +6,7 @@ import pickle
 import pytest
 
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import Question, Table
 
 CITIES = {"city": ["Lima", "Oslo"], "people": [10, 2]}
 
@@ -34,6 +34,8 @@ def test_what_is_no_question_is_refused(predictor):
     ):
         with pytest.raises(error, match=match):
             predictor.answer(CITIES, question)
+    ((_, _, answer),) = predictor.answer_all([(Table.of(CITIES), Question(" "))])
+    assert str(answer) == "expected a question, got an empty one"
 
 
 def test_a_forked_process_is_told_to_load_anew(predictor, monkeypatch):

@@ -115,6 +115,15 @@ multiples that are more: 5 million+ | 300k+ | 7 + -> number 5000000 300000 7
 kelvins: 5 K | 12 K -> number 5 12
 other currencies: NT$1,200 | Rp 500 | S/ 12.50 | 50 đ | ₱5 -> number 1200 500 12.5 50 5
 metres: 5 m | 12 m -> number 5 12
+millions in capitals: 2.5M | 12 M | - -> number 2500000 12000000 -
+capitals of metres: 100M | 12M | 5 -> number 100 12 5
+capitals of places: 1B | 2 | 12B -> number 1 2 12
+multiples of multiples: ₹2.5 lakh crore | 1 lakh | R$ 15 mil -> number 2500000000000 100000 15000
+currencies of more places: RM 5 | 7 TL | ৳1,200 | ₲ 5.000 -> number 5 7 1200 5
+no numbers yet: Loading... | inf | -∞ | #¿NOMBRE? | 5 -> number - - - - 5
+weekdays behind: 2024年1月5日 星期五 | 2024/1/6（土） | 2024년 1월 7일 (일) 10:30 | 2024-01-08(一)
+  -> date 2024-01-05 2024-01-06 2024-01-07T10:30:00 2024-01-08
+points behind the year: 2024. január 5. | 2023. december 31. -> date 2024-01-05 2023-12-31
 percent: 12.5% | -4 % -> number 12.5 -4
 raised powers of ten: 1.2×10⁶ | 3 × 10⁻³ | 1,5 x 10¹² m³ -> number 1200000 0.003 1500000000000
 arrows up and down: ▲ 3.2% | ▼ 5% | 0.0% | 1% ▲ -> number 3.2 -5 0 1
@@ -181,6 +190,7 @@ def test_a_column_has_a_kind_and_values(texts, kind, values):
     *(("x", ["5 kg", "300 g"], None, ""), ("x", ["2024-01-05", "2024-01-06"], None, "")),
     *(("x", ["9:58", "10:30"], None, ""), ("year", ["1999", "2001"], None, "")),
     *(("goals", ["1999", "2001"], 4000.0, ""), ("customer id", ["17", "18"], None, "")),
+    *(("customer_id", ["17", "18"], None, ""), ("videos", ["17", "18"], 35.0, "")),
     *(("date", ["20240104", "20240105"], None, ""), ("number of moons", ["17", "18"], 35.0, "")),
 )
 def test_sums_are_given_where_they_make_sense(name, texts, total, unit):
@@ -228,7 +238,10 @@ def test_rows_that_are_totals_are_left_out_of_sums(rows, totals, total):
 
 def test_eight_digits_are_dates_by_name_and_ranks_tie_neither_for_them_nor_for_labels():
     cells = ["20240104", "20231231"]
-    assert read_column(cells, "Order date").to_dict()["values"] == ["2024-01-04", "2023-12-31"]
+    for name in "Order date", "order_date", "Buchungsdatum", "取引日付", "Sipariş tarihi":
+        assert read_column(cells, name).to_dict()["values"] == ["2024-01-04", "2023-12-31"]
+    hours = read_column(["9h", "14h30", "0h"], "heure").to_dict()["values"]
+    assert hours == ["09:00:00", "14:30:00", "00:00:00"]
     assert read_column(cells, "order").values == (20240104.0, 20231231.0)
     cells = ["20240104", "20240105"]
     assert ranks(values_of_column(read_column(cells), cells)) == {0: (1, 2), 1: (2, 1)}

@@ -118,6 +118,24 @@ CASES: dict[str, tuple] = {
         ),
         "a,b,c,d,e|$-,-250.00%,yes,1.5 kg,0|$(1;234.50),300.00%,no,-2.5 kg,2.5M",
     ),
+    "multiples and units in quotes that Excel shows": (
+        "r.xlsx",
+        sheet("a,b|12000,1.5|3400000,2", formats=of_columns('#,##0,"k"', '0.0"x"')),
+        "a,b|12k,1.5x|3;400k,2.0x",
+    ),
+    "units below a title beside a name": (
+        *("r.xlsx", sheet("Energy||Year,Coal,Gas|,TWh,TWh|2022,10.5,20|2023,9,21.5")),
+        *("Year,Coal TWh,Gas TWh|2022,10.5,20|2023,9,21.5", "The header is rows 3 and 4."),
+    ),
+    "groups above a header whose first cell alone is a name": (
+        *("r.xlsx", sheet(",2023,|,Men,Women|Age,n,n|0-9,1,2|10-19,3,4", merged=["B1:C1"])),
+        "Age,2023 Men n,2023 Women n|0-9,1,2|10-19,3,4",
+    ),
+    "a title and a day beside it, above a gap": (
+        "r.xlsx",
+        sheet(f"ACME,,Printed:,2024-01-05|Statement||{DATED}"),
+        *(DATED, "The header is in row 4; 2 rows above it are the title."),
+    ),
     "sections merged over all columns": (
         "r.xlsx",
         sheet("Accounts|Item,2024|Assets|Cash,7|Debts|Loan,8", merged=["A1:B1", "A3:B3", "A5:B5"]),
@@ -269,6 +287,12 @@ name|Ann
 lines without the keys that are null (r.jsonl)
 {"a": 1, "b": "x"}¶¶{"a": 2}¶
 a,b|1,x|2,
+lists without a header (r.json): There is no header
+[[30, "Rome"], [25, "Oslo"]]
+column 1,column 2|30,Rome|25,Oslo
+lists with years above (r.json)
+[["Area", 2023, 2024], ["North", 17, 18], ["South", 19, 20]]
+Area,2023,2024|North,17,18|South,19,20
 objects by name within a key (r.json)
 {"items": {"Ann": {"age": 30}, "Bob": {"age": 25}}}
 key,age|Ann,30|Bob,25
@@ -332,6 +356,42 @@ a|1|2
 unicode (unicode.xls utf-16)
 a\tb¶1\t2¶
 a,b|1,2
+rules of stars around the header (r.csv): The header is in line 3
+The Bank,,¶***,***,***¶Day,Text,Sum¶***,***,***¶1/4/24,Shop,1.5¶15/4/24,Pay,2¶___,___,___¶
+Day,Text,Sum|1/4/24,Shop,1.5|15/4/24,Pay,2
+comments above, and another table below (r.csv): Another table begins in line 9
+# ---¶# Pages¶# ---¶¶Page,Visits,Rate¶/,"1,100",45%¶/a,50,30%¶¶Day,Visits¶1/1/24,6¶1/2/24,5¶
+Page,Visits,Rate|/,1;100,45%|/a,50,30%
+notes below a gap in lines as long as the others (r.csv): The note 'Last change: May' below
+Name,Code,2020¶Chile,CL,19.3¶Peru,PE,33.3¶,,¶From a survey: 1,,¶Last change: May,,¶
+Name,Code,2020|Chile,CL,19.3|Peru,PE,33.3
+titles behind an empty column (r.csv): 'Budget' above it is the title
+,Budget,,¶,,,¶,Item,Plan,Actual¶,Rent,"1,200","1,250"¶,Food,400,380¶
+Item,Plan,Actual|Rent,1;200,1;250|Food,400,380
+names of two levels and of labels (r.csv): The header is lines 1 and 2.
+,2023,2023,2024¶,H1,H2,H1¶region,,,¶N,1,2,3¶S,5,6,7¶
+region,2023 H1,2023 H2,2024 H1|N,1,2,3|S,5,6,7
+columns as wide as dashes (r.txt): as wide as the dashes below their names.
+id   name   city¶---- ------ --------¶   1 Ann    New York¶   2 Bob    Oslo¶
+id,name,city|1,Ann,New York|2,Bob,Oslo
+quoted names and blanks (r.txt): The columns are separated by blanks.
+"city" "pop"¶"1" "San José" 10¶"2" "Lima" 2¶
+,city,pop|1,San José,10|2,Lima,2
+bars around cells of one width (r.txt)
+-------------¶|Item |Stock|¶-------------¶|A1   |   12|¶|A2   |   35|¶-------------¶
+Item,Stock|A1,12|A2,35
+an object in lines, named as lines of JSON (r.jsonl)
+[¶ {"name": "Ann", "age": 30},¶ {"name": "Bob", "age": 25}¶]¶
+name,age|Ann,30|Bob,25
+hits (r.json)
+{"took": 3, "hits": {"total": {"value": 2}, "hits": [{"_source": {"city": "Lima"}}]}}
+_source.city|Lima
+facts (r.html)
+<table><tr><th>Capital<td>Lima<tr><th>People<td>34,049,588</table>
+key,value|Capital,Lima|People,34;049;588
+a section over some columns (r.html)
+<table><tr><th>Item<th>2023<th>2024<tr><th colspan=2>Assets<th><tr><td>Cash<td>1<td>2</table>
+Item,2023,2024|Assets,Assets,|Cash,1,2
 degrees (degrees.csv cp1252)
 city,temp¶Lima,20°C¶Rome,9°C¶
 city,temp|Lima,20°C|Rome,9°C
@@ -509,6 +569,11 @@ def test_formats_and_hidden_parts_of_opendocument_are_as_they_are_shown():
         '<table:table-column/><table:table-column table:visibility="collapse"/>'
         '<table:table-column table:number-columns-repeated="3"/>'
     )
+    two = 'office:value-type="string" table:number-rows-spanned="2"'
+    merged = f"<table:table-cell {two}><text:p>Peru</text:p></table:table-cell>"
+    below = "<table:covered-table-cell/>"
+    table = read_content(opendocument(("A", [["a", "b"], [merged, "x"], [below, "y"]])), "t.ods")
+    assert rows_of(table) == "a,b|Peru,x|Peru,y"
     content = opendocument(("A", rows), attributes=columns)
     table = read_content(content, "t.ods")
     assert rows_of(table) == "a,c,d,e|12.5%,3.00 €,007,1.5|x,z,u,v"

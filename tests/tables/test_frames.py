@@ -38,6 +38,8 @@ OF_NUMPY = [["t"], [np.datetime64("2024-01-05")], [np.timedelta64(90, "m")]]
         "region,sales sum,sales max|N,3,2|S,3,3",
     ),
     ([{"city": "Lima", "pop": 10}, {"city": "Quito"}], "city,pop|Lima,10|Quito,"),
+    ([{"a": 1, "at": {"x": 2, "y": ["p+q"]}}, {"a": 3}], "a,at.x,at.y|1,2,p+q|3,,"),
+    (pd.DataFrame({"n": [1, 2]}, index=[2019, 2021]), ",n|2019,1|2021,2"),
     (csv.DictReader(io.StringIO("a,b\n1,2\n")), "a,b|1,2"),
     (SALES.groupby("region")["sales"].sum(), "region,sales|N,3|S,3"),  # a series
     (list(SALES.itertuples(index=False)), "region,sales|N,1|N,2|S,3"),
@@ -69,6 +71,8 @@ def test_frames_of_other_libraries():
 
 
 def test_what_holds_no_table_is_refused_and_a_table_goes_back_and_shows_itself():
+    with pytest.raises(TypeError, match="expected rows that are all lists or all dicts"):
+        Table.of([{"a": 1}, ["a", 2]])
     for data in (5, [1, 2], b"x", None):
         with pytest.raises(TypeError, match="expected a Table, a data frame or series of p"):
             Table.of(data)

@@ -347,6 +347,10 @@ def _unit(found: Mapping[str, tf.Tensor]) -> tuple[tf.Tensor, ...]:
     is_length = (word == "mm") | ((word == "k") & ~is_glued)
     multiple = tf.where(has_currency | ~is_length, multiple, 0)
     is_multiple = multiple > 0
+    second = mapped(tf.strings.regex_replace(more, " .*", ""), notations.MULTIPLES, 0, tf.int32)
+    second = tf.where(is_multiple, second, 0)  # lakh crore
+    multiple += second
+    more = tf.where(second > 0, tf.strings.regex_replace(more, "^[^ ]* ?", ""), more)
     weak = mapped(word, notations.WEAK_MULTIPLES, 0, tf.int32)
     weak = tf.where(is_multiple, 0, weak)
     more_is_currency = is_one_of(tf.strings.regex_replace(more, r"\.+$", ""), notations.CURRENCIES)

@@ -75,7 +75,7 @@ def read_columns(
     )
     read = Cells(*parts)
     names = tf.strings.lower(headers, encoding="utf-8")
-    number_way, date_way = _number_way(read), _date_way(read)
+    number_way, date_way = _number_way(read, cells), _date_way(read)
     number_index = tf.broadcast_to(number_way[:, tf.newaxis], tf.shape(cells))
     numbers = tf.gather(read.numbers, number_index, batch_dims=3)  # [B, R, C]
     units = tf.gather(read.units, number_index // 2, batch_dims=3)
@@ -102,6 +102,8 @@ def read_columns(
     dates = tf.where(is_of_days[:, tf.newaxis, :, tf.newaxis], days, dates)
     has_date |= tf.reduce_any(_given(dates), axis=-1)
     seconds, as_time = _seconds(read, names)
+    is_hour = (units == "h") & (numbers >= 0) & (numbers < 24)  # 9h beside 9h30
+    seconds = tf.where(is_hour & as_time[:, tf.newaxis], 3600 * numbers, seconds)
     times = tf.where(as_time[:, tf.newaxis], seconds, _NAN)
     lengths = tf.where(as_time[:, tf.newaxis] | _given(read.duration), read.duration, seconds)
     in_parts = _given(read.clock) & (read.clock != tf.floor(read.clock))
@@ -230,7 +232,7 @@ def _unit_places(units: tf.Tensor) -> tf.Tensor:
     return mapped(bare, places, -1, tf.int32)
 
 
-def _number_way(cells: Cells) -> tf.Tensor:
+def _number_way(cells: Cells, texts: tf.Tensor) -> tf.Tensor:
     """Which of the ways of writing numbers each column has, int32 [B, C]."""
     point, comma = tf.unstack(cells.is_both, axis=-1)
     points = tf.math.count_nonzero(point & ~comma, axis=1)
@@ -243,6 +245,12 @@ def _number_way(cells: Cells) -> tf.Tensor:
     most = tf.reduce_max(factor, axis=1)
     is_money = is_one_of(cells.units[..., 0], notations.CURRENCY_UNITS)
     others = tf.reduce_any(cells.has_power | is_money, axis=1)
+    in_capitals, in_parts = (
+        tf.strings.regex_full_match(texts, pattern.pattern)
+        for pattern in (notations.IN_CAPITALS, notations.IN_PARTS)
+    )
+    in_capitals = tf.reduce_all(in_capitals | (cells.text == ""), axis=1)
+    others |= in_capitals & tf.reduce_any(in_parts & (cells.text != ""), axis=1)
     is_weak = (most > 0) & (others | (least < most))
     return tf.where(commas > points, 1, 0) + tf.where(is_weak, 2, 0)
 
