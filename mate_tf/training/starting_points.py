@@ -34,9 +34,8 @@ from mate_tf.training.config import (
 )
 from mate_tf.training.run import load_config
 
-# The sizes of all-MiniLM-L6-v2; every pair that MATE's pattern allows, with biases of neighbouring
-# rows; and positions that restart in each cell, so that a table may be longer than the 512 tokens
-# that MiniLM knows.
+# The sizes of all-MiniLM-L6-v2; every pair that MATE's pattern allows; and positions that restart
+# in each cell, so that a table may be longer than the 512 tokens that MiniLM knows.
 ENCODER = with_architecture(
     EncoderConfig(
         hidden_size=384,
@@ -52,7 +51,7 @@ ENCODER = with_architecture(
         # would drown them at first.
         initializer_range=0.004,
     ),
-    "mate_neighbours",
+    "mate_exact",
 )
 _SHARED: dict[str, Any] = dict(
     encoder=ENCODER,
