@@ -227,9 +227,9 @@ def decode_cells(
         relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
             part = cells.of_table(example)
-            of_table, is_computed = facts.of_table(part, example), likeliest[example] != _NONE
+            said, is_computed = facts.of_table(part, example), likeliest[example] != _NONE
             of_all = _cells_of_all(
-                asked, of_table, example, probabilities[part], relations[part], is_computed
+                asked, said, example, probabilities[part], relations[part], is_computed
             )
             if of_all is not None:
                 selected[part], row_from[example] = of_all, "words"

@@ -282,17 +282,18 @@ def rows_of_all(
         np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
         for what in (YES, YES_OR_NO, ONE_LETTER)
     )
-    is_flag = is_flag.all(axis=0) & is_yes.any(axis=0)  # [C]
-    said = (facts.mentioned.reshape(shape) >= 1.0) & ~is_flag & ~is_one_letter  # [R, C]
+    are_flags = np.asarray(is_flag.all(axis=0) & is_yes.any(axis=0))  # [C]
+    said = (facts.mentioned.reshape(shape) >= 1.0) & ~are_flags & ~is_one_letter  # [R, C]
     if beyond is not None:
         said &= relations == 0  # what is mentioned is not the value itself
     first = np.where(said, facts.places.reshape(shape), np.inf).min(axis=0)  # [C]
     is_again = np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
-    met = np.where(is_flag, is_yes & (facts.names >= 1.0), said & ~is_again)  # [R, C]
+    met = np.where(are_flags, is_yes & (facts.names >= 1.0), said & ~is_again)  # [R, C]
     if beyond is not None:
         met = np.append(met, beyond[:, np.newaxis], axis=1)
-    met = met[:, met.any(axis=0) & ~met.all(axis=0)]
-    rows = met.all(axis=1)
+    count = met.sum(axis=0)
+    met = met[:, (count > 0) & (count < len(met))]
+    rows = np.asarray(met.all(axis=1))
     return rows if met.shape[1] > 1 and rows.any() else beyond
 
 

@@ -128,9 +128,11 @@ def _cells_of_all(
 
 def _table_facts(asked: RawFeatures, facts: TokenFacts) -> TableFacts:
     of_cells = (facts.mentioned, _token_cells(asked)[1], facts.ranks)
-    shaped = (tf.reshape(values, tf.shape(asked.given.cells)) for values in of_cells)
+    mentioned, num_tokens, ranks = (
+        tf.reshape(values, tf.shape(asked.given.cells)) for values in of_cells
+    )
     sizes = asked.given.num_rows, asked.given.num_columns
-    return TableFacts(*shaped, facts.names, asked.columns.is_time, *sizes)
+    return TableFacts(mentioned, num_tokens, ranks, facts.names, asked.columns.is_time, *sizes)
 
 
 def _swapped(
