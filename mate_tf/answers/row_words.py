@@ -293,7 +293,7 @@ def rows_of_all(
         met = np.append(met, beyond[:, np.newaxis], axis=1)
     count = met.sum(axis=0)
     met = met[:, (count > 0) & (count < len(met))]
-    rows: np.ndarray = met.all(axis=1)
+    rows = np.asarray(met.all(axis=1))
     return rows if met.shape[1] > 1 and rows.any() else beyond
 
 
