@@ -61,7 +61,7 @@ def browser():
 def page(browser, address):
     """The page in a window of its own, with what it requested and what went wrong in it."""
     page = browser.new_page(viewport={"width": 1200, "height": 900})
-    page.set_default_timeout(240_000)  # no clock decides a test
+    page.set_default_timeout(120_000)  # no clock decides a test
     page.requested, page.wrong = [], []
     page.on("request", lambda request: page.requested.append(request.url))
     page.on("websocket", lambda socket: page.requested.append(socket.url))
@@ -230,7 +230,7 @@ def test_a_link_shares_question_and_table_where_it_is_asked_for(page, browser, a
     field.wait_for()
     page.wait_for_function("e => e.value.startsWith('http')", arg=field.element_handle())
     other = browser.new_page()
-    other.set_default_timeout(240_000)
+    other.set_default_timeout(120_000)
     requested = []
     other.on("request", lambda request: requested.append(request.url))
     other.goto(field.input_value())
