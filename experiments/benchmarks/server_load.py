@@ -38,9 +38,8 @@ _WORDS_A_ROW = 6  # of the long tables' cells; each is one token
 
 
 class Reply(NamedTuple):
-    """What came of a request: when it was asked, the seconds, and a status or an error's name."""
+    """What came of a request: the seconds, and a status or an error's name."""
 
-    asked: float
     seconds: float
     outcome: str
 
@@ -124,7 +123,7 @@ async def _ask(client, body: bytes) -> Reply:
             outcome += " " + reply.json()["code"]
     except httpx.TransportError as error:
         outcome = type(error).__name__
-    return Reply(asked, time.monotonic() - asked, outcome)
+    return Reply(time.monotonic() - asked, outcome)
 
 
 async def _clients_in_turn(client, bodies: Iterator[bytes], server) -> list[Reply]:
