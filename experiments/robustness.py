@@ -33,7 +33,7 @@ _SEED = flags.DEFINE_integer("seed", 0, "of the orders: the first has this, the 
 
 def main(_) -> None:
     from mate_tf.answers.answer import Answer
-    from mate_tf.evaluation.robustness import measure_robustness
+    from mate_tf.evaluation.report import measure_robustness
     from mate_tf.evaluation.scoring import is_correct
 
     options = _OPTIONS()

@@ -212,7 +212,7 @@ class GrammarHardConfig(AttentionConfig):
     """Words of the question attend as their parts of speech allow.
 
     Attributes:
-        grammar_rules: "paper", or "extended" for more rules (mate_tf/layers/attention/grammar.py).
+        grammar_rules: "paper", or "extended" for more (mate_tf/layers/attention/relations.py).
     """
 
     architecture: str = "grammar_hard"

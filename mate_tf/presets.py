@@ -56,7 +56,7 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
         # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
         "grammar_hard": _preset("grammar_hard"),
         "grammar_soft": _preset("grammar_soft"),
-        # With more rules than the paper's (mate_tf/layers/attention/grammar.py).
+        # With more rules than the paper's (mate_tf/layers/attention/relations.py).
         "grammar_hard_extended": _preset("grammar_hard", grammar_rules="extended"),
         "grammar_soft_extended": _preset("grammar_soft", grammar_rules="extended"),
         # TableFormer paper, section 5.4 and table 5. Row ids, column ids and global positions are

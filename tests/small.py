@@ -132,7 +132,7 @@ def write_run(folder: pathlib.Path, config: Any = None) -> pathlib.Path:
     import tensorflow as tf
 
     from mate_tf.features.config import FeatureConfig
-    from mate_tf.records.conversion_file import conversion_of, write_conversion
+    from mate_tf.records.conversion import conversion_of, write_conversion
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model
     from mate_tf.training.run import save_config

@@ -7,7 +7,7 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.pointr.inputs import PointRConfig
+from mate_tf.pointr.answering import PointRConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

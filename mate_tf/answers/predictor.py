@@ -23,7 +23,7 @@ from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import constant_kernels
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks import answering_task

@@ -171,7 +171,7 @@ def find_model(given: str | None) -> str:
         FileNotFoundError: if there can be no such model.
         ValueError: if the given one is empty, as with a shell's variable that is not set.
     """
-    from mate_tf.serving.folder import DEFAULT_MODEL, check_named
+    from mate_tf.weights.folder import DEFAULT_MODEL, check_named
 
     if given == "":
         raise ValueError("expected the folder or name of a model, got an empty --model")

@@ -43,7 +43,7 @@ def run(options: argparse.Namespace) -> None:
     from mate_tf.answers.answer import Answer
     from mate_tf.answers.calibration import fit_calibration, signs_of
     from mate_tf.evaluation.scoring import auroc, expected_calibration_error, is_correct
-    from mate_tf.serving.folder import check_calibrates, write_calibration
+    from mate_tf.weights.folder import check_calibrates, write_calibration
 
     if options.architecture:
         raise ValueError(

@@ -166,7 +166,7 @@ def creation_of(options: argparse.Namespace) -> Any:
     """The source and the folder that the options name; says which vocabulary if none is given."""
     from mate_tf.datasets.tasks import Division
     from mate_tf.records.creation import Creation
-    from mate_tf.serving.folder import DEFAULT_MODEL
+    from mate_tf.weights.folder import DEFAULT_MODEL
 
     if not options.vocab_file:
         say("vocabulary: that of the model that comes with the package (--vocab-file changes it)")

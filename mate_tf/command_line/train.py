@@ -108,13 +108,13 @@ def run(options: argparse.Namespace) -> None:
 
 def _config(options: argparse.Namespace) -> Any:
     """The config before it is changed; sets its name, and the first weights, if none are given."""
-    from mate_tf.serving.folder import DEFAULT_MODEL
     from mate_tf.training.starting_points import (
         STARTING_POINTS,
         find_config,
         fitted,
         fitting_starting_point,
     )
+    from mate_tf.weights.folder import DEFAULT_MODEL
 
     if options.config is None:
         options.config, reason = fitting_starting_point(options.data_dir)

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 from mate_tf.answers.answer import Answer, with_history
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.records.conversion_file import task_of
+from mate_tf.records.conversion import task_of
 from mate_tf.records.splits import QUESTIONS, read_questions
 from mate_tf.tables.table import Question, Table
 from mate_tf.tables.text_files import complete_text_file, read_json_values

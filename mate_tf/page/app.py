@@ -14,7 +14,7 @@ from typing import Any
 from mate_tf.page.guard import MOST_BYTES, Guard
 from mate_tf.page.page import EXAMPLES, LABELS, MOST_ASKED, NOT_SAID, WORKBOOKS, Asked, Page
 from mate_tf.private_apis import import_extra
-from mate_tf.serving.folder import DEFAULT_MODEL
+from mate_tf.weights.folder import DEFAULT_MODEL
 
 _MOST_WAITING = 64  # events of all visitors
 _AT_ONCE = 8

@@ -19,20 +19,24 @@ from mate_tf.evaluation.official import Official, read_official, write_official
 from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.evaluation.scoring import score
 from mate_tf.features.config import FeatureConfig
-from mate_tf.pointr.answering import POINTER, READER, load_pointer, load_pointr, save_inputs
-from mate_tf.pointr.inputs import (
+from mate_tf.pointr.answering import (
+    POINTER,
+    READER,
     PointRConfig,
     Progress,
     Source,
     gold_cells,
+    load_pointer,
+    load_pointr,
     pointing_features,
     pointing_task,
     reading_cells,
     restrict,
     restrict_pair,
+    save_inputs,
     write_split,
 )
-from mate_tf.records.conversion_file import conversion_of
+from mate_tf.records.conversion import conversion_of
 from mate_tf.records.splits import prepare_folder, read_questions
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.loading import run_model

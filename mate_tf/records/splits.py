@@ -22,10 +22,11 @@ import tensorflow as tf
 
 from mate_tf.dataclass_json import differences
 from mate_tf.datasets.json_lines import json_line, read_json_lines
-from mate_tf.records.conversion import Outcome, left_out_line
-from mate_tf.records.conversion_file import (
+from mate_tf.records.conversion import (
     Conversion,
+    Outcome,
     has_conversion,
+    left_out_line,
     read_conversion,
     write_conversion,
 )

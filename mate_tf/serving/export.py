@@ -28,11 +28,13 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
+from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
-from mate_tf.serving.folder import (
+from mate_tf.records.conversion import CONVERSION_FILE, conversion_of
+from mate_tf.serving.loading import StoredModel, check_longest
+from mate_tf.tasks import answering_task
+from mate_tf.weights.folder import (
     CONFIG_FILE,
     EXTRA,
     SIGNATURES_FILE,
@@ -40,8 +42,6 @@ from mate_tf.serving.folder import (
     WARM_UP_FILE,
     write_calibration,
 )
-from mate_tf.serving.loading import StoredModel, check_longest
-from mate_tf.tasks import answering_task
 from mate_tf.weights.run import CALIBRATION, packed, weights_by_path, write_weights
 
 Outputs = dict[str, tf.Tensor]

@@ -20,21 +20,22 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.basic import weights_at_zero
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.presets import with_architecture
-from mate_tf.records.conversion_file import check_vocabulary, read_conversion
-from mate_tf.serving.folder import (
+from mate_tf.records.conversion import check_vocabulary, read_conversion
+from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
+from mate_tf.weights.folder import (
     CONFIG_FILE,
     DEFAULT_MODEL,
     VARIABLES,
     VOCAB_FILE,
     check_exported,
+    check_hub_name,
     is_exported,
     read_calibration,
+    upload,
 )
-from mate_tf.tables.part_of_speech import Tagger
-from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
-from mate_tf.weights.hub import check_hub_name, upload
 from mate_tf.weights.initial import (
     Shapes,
     check_sizes,

@@ -20,10 +20,10 @@ from mate_tf.dataclass_json import differences
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models import EncoderTask
 from mate_tf.paths import as_path
 from mate_tf.records.batches import batch_by_length, read_records, training_batches
-from mate_tf.records.conversion_file import (
+from mate_tf.records.conversion import (
     Conversion,
     check_vocabulary,
     file_sha256,

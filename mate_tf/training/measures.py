@@ -27,7 +27,7 @@ from mate_tf.models.span_reading import (
 )
 from mate_tf.paths import as_path
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion_file import has_conversion, read_conversion
+from mate_tf.records.conversion import has_conversion, read_conversion
 from mate_tf.records.splits import has_questions, read_questions, split_files
 from mate_tf.training.config import (
     ClassificationTrainingConfig,

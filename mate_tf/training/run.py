@@ -14,7 +14,7 @@ from absl import logging
 
 from mate_tf.dataclass_json import differences, from_dict
 from mate_tf.paths import absolute, as_path, is_remote
-from mate_tf.records.conversion_file import file_sha256
+from mate_tf.records.conversion import file_sha256
 from mate_tf.records.records import complete_file
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.tasks import task_of

@@ -21,7 +21,7 @@ from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
-from mate_tf.records.conversion_file import has_conversion, read_conversion
+from mate_tf.records.conversion import has_conversion, read_conversion
 from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import AGGREGATIONS
 from mate_tf.training.config import (

@@ -13,10 +13,10 @@ from absl import logging
 
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, LinformerConfig, read_json_object
 from mate_tf.features.wordpiece import read_vocabulary
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.paths import as_path
-from mate_tf.weights.hub import download, is_hub_name
+from mate_tf.weights.folder import download, is_hub_name
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,

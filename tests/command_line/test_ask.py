@@ -16,9 +16,10 @@ from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_scor
 from mate_tf.command_line import ask as ask_command
 from mate_tf.command_line.ask import is_path
 from mate_tf.command_line.main import main
-from mate_tf.serving import folder, loading
-from mate_tf.serving.folder import DEFAULT_MODEL
+from mate_tf.serving import loading
 from mate_tf.tables.table import Table
+from mate_tf.weights import folder
+from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.small import ROOT, cases
 
 CITIES = "city,people\na,709\nb,291\n"

@@ -13,7 +13,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.official import denotation_correct
 from mate_tf.evaluation.predictions import answer_sequences
-from mate_tf.evaluation.robustness import (
+from mate_tf.evaluation.report import (
     is_tied,
     measure_robustness,
     random_order,

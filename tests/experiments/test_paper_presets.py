@@ -13,7 +13,7 @@ from experiments.exported.programs import run_of
 from mate_tf.config import LinformerConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.models.masked_lm import MaskedLanguageModel
-from mate_tf.pointr.inputs import PointRConfig
+from mate_tf.pointr.answering import PointRConfig
 from mate_tf.training.run import load_config, save_config
 from mate_tf.training.starting_points import find_config, make_config, presets
 

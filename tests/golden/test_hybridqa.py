@@ -28,7 +28,7 @@ from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.normalization import normalize_words
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.pointr.inputs import cell_text
+from mate_tf.pointr.answering import cell_text
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from tests.golden import interactions

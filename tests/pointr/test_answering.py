@@ -5,8 +5,14 @@ import dataclasses
 import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer
-from mate_tf.pointr.answering import Pointed, Pointer, PointR, load_pointr
-from mate_tf.pointr.inputs import PointingInputs, reading_cells
+from mate_tf.pointr.answering import (
+    Pointed,
+    Pointer,
+    PointingInputs,
+    PointR,
+    load_pointr,
+    reading_cells,
+)
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from tests.datasets.linked_tables import BERGEN, CITIES

@@ -7,7 +7,7 @@ from hypothesis import given
 
 from mate_tf.datasets.supervision import SupervisionError
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.pointr.inputs import (
+from mate_tf.pointr.answering import (
     PointingInputs,
     cell_table,
     cell_text,

@@ -11,8 +11,7 @@ from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.pointr.answering import load_pointr
-from mate_tf.pointr.inputs import PointingInputs, PointRConfig, Source
+from mate_tf.pointr.answering import PointingInputs, PointRConfig, Source, load_pointr
 from mate_tf.pointr.pipeline import Pipeline, answers_report, place_of_answer
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table

@@ -8,18 +8,20 @@ from hypothesis import strategies as st
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.records.conversion import Summary, convert_all, outcome_counts
-from mate_tf.records.conversion_file import (
+from mate_tf.records.conversion import (
     Conversion,
+    Summary,
     check_vocabulary,
     conversion_of,
+    convert_all,
     file_sha256,
+    outcome_counts,
     read_conversion,
     task_of,
     write_conversion,
 )
-from mate_tf.serving.folder import DEFAULT_MODEL
 from mate_tf.tables.table import Question, Table
+from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.small import cases
 
 A_CELL = "operator NONE (a cell)"

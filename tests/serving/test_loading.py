@@ -20,13 +20,6 @@ from mate_tf.models.classification import ClassificationConfig, SequenceClassifi
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.folder import (
-    CONFIG_FILE,
-    SAVED_MODEL,
-    VOCAB_FILE,
-    read_calibration,
-    write_calibration,
-)
 from mate_tf.serving.loading import find_model, run_model
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks import ANSWERING, TASKS, task_of
@@ -36,6 +29,13 @@ from mate_tf.training.config import (
     SpanReadingTrainingConfig,
 )
 from mate_tf.training.run import save_config
+from mate_tf.weights.folder import (
+    CONFIG_FILE,
+    SAVED_MODEL,
+    VOCAB_FILE,
+    read_calibration,
+    write_calibration,
+)
 from tests.small import ENCODER, cases, export_small, without_tables, write_run
 
 pytestmark = pytest.mark.medium

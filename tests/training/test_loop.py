@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.serving.folder import CALIBRATION_FILE
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Progress, format_seconds
+from mate_tf.weights.folder import CALIBRATION_FILE
 from tests.small import (
     ENCODER,
     assert_same,

@@ -12,7 +12,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.records.conversion_file import conversion_of, read_conversion, write_conversion
+from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
 from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TableQATrainingConfig

@@ -10,10 +10,10 @@ from safetensors.numpy import save_file
 import mate_tf
 from mate_tf.answers.calibration import Calibration
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.folder import read_calibration, write_calibration
 from mate_tf.serving.loading import find_model
 from mate_tf.tables.table import Table
 from mate_tf.weights import run as weights_of_runs
+from mate_tf.weights.folder import read_calibration, write_calibration
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import export_weights, run_weights, weights_by_path
 from tests.small import run_binary, without_tables, write_run

@@ -16,7 +16,6 @@ import tensorflow as tf
 
 from mate_tf.config import GrammarSoftConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.grammar import RelatedTags, favoured_tags
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
     Heads,
@@ -28,6 +27,7 @@ from mate_tf.layers.attention.patterns import (
     pattern_mask,
     window_pairs,
 )
+from mate_tf.layers.attention.relations import RelatedTags, favoured_tags
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout, normal_initializer
 

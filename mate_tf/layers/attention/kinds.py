@@ -27,10 +27,9 @@ from mate_tf.config import (
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import Dense, Linformer
-from mate_tf.layers.attention.grammar import GrammarBias
 from mate_tf.layers.attention.multi_view import MultiViews
 from mate_tf.layers.attention.patterns import Heads, Projected
-from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
+from mate_tf.layers.attention.relations import NEIGHBOURS, GrammarBias, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
 from mate_tf.layers.basic import Dropout, Linear, SeededDropout, seeds_after

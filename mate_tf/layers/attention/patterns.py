@@ -23,8 +23,13 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.grammar import GrammarBias, RelatedTags, allowed_tags
-from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
+from mate_tf.layers.attention.relations import (
+    NEIGHBOURS,
+    GrammarBias,
+    RelatedTags,
+    RelationBias,
+    allowed_tags,
+)
 from mate_tf.layers.attention.softmax import scores_are_small
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import custom_gradient

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.grammar import allowed_tags, favoured_tags
 from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import group_mask, head_groups
+from mate_tf.layers.attention.relations import allowed_tags, favoured_tags
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
 from tests.layers import small_layers as small
 from tests.small import cases

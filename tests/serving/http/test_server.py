@@ -14,9 +14,9 @@ from unittest.mock import ANY
 import httpx
 import pytest
 
-from mate_tf.serving.folder import VOCAB_FILE
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
+from mate_tf.weights.folder import VOCAB_FILE
 from tests.serving.server_process import NAME, running
 
 post = functools.partial(httpx.post, timeout=60)

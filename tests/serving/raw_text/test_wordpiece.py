@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.serving.folder import DEFAULT_MODEL
+from mate_tf.weights.folder import DEFAULT_MODEL
 
 pytest.importorskip("tensorflow_text", reason="this system has no package of tensorflow-text")
 

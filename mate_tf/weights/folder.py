@@ -1,0 +1,189 @@
+"""The folders of models that answer: exported ones, runs, the package's, the Hugging Face Hub's.
+
+An exported model is a SavedModel, with what a reader needs in `assets.extra`. Slow imports are
+inside the functions that need them, so that a wrong name is reported at once. Those of the Hub are
+downloaded and uploaded by name (the extra "hub").
+"""
+
+import dataclasses
+import hashlib
+import json
+import pathlib
+import re
+from typing import TYPE_CHECKING
+
+from mate_tf.private_apis import import_extra
+from mate_tf.tables.text_files import complete_text_file
+
+if TYPE_CHECKING:
+    from mate_tf.answers.calibration import Calibration
+
+EXTRA = "assets.extra"
+CONFIG_FILE = f"{EXTRA}/mate_tf.json"
+VOCAB_FILE = f"{EXTRA}/vocab.txt"
+SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
+WARM_UP_FILE = f"{EXTRA}/tf_serving_warmup_requests"  # as TensorFlow Serving calls it
+CALIBRATION_FILE = "calibration.json"
+# A run reduced to its weights (`export_weights`); its README.md describes it.
+DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
+SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or another program's
+VARIABLES = "variables/variables"  # the prefix of a checkpoint
+_HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
+# What is read of a folder of the Hub: no pickles and no code.
+_HUB_FILES = (
+    *("config.json", "conversion.json", "calibration.json", "vocab.txt"),
+    *("*.safetensors", "*.safetensors.index.json"),
+)
+
+
+def check_exported(directory: pathlib.Path) -> None:
+    """FileNotFoundError where a folder is not an exported model."""
+    for name in (SAVED_MODEL, CONFIG_FILE, VOCAB_FILE):
+        if not (directory / name).is_file():
+            raise FileNotFoundError(
+                f"expected an exported model at {directory}, which has no {name}; "
+                "`mate-tf export` writes one"
+            )
+
+
+def calibration_file(directory: pathlib.Path) -> pathlib.Path:
+    """The file for the calibration of an exported model or of a run."""
+    return directory / (EXTRA if is_exported(directory) else "") / CALIBRATION_FILE
+
+
+def check_named(path: str) -> None:
+    """FileNotFoundError where a path leads to no model, and is no name for one on the Hub.
+
+    It looks at names only, so that a wrong one does not wait for TensorFlow.
+    """
+    folder = pathlib.Path(path)
+    if (folder / SAVED_MODEL).is_file():
+        check_exported(folder)
+    elif not (folder / "config.json").is_file() and (folder.exists() or not is_hub_name(path)):
+        raise FileNotFoundError(
+            f"expected a model at {path}, found none: no exported model "
+            "(`mate-tf export` writes one), run or Hugging Face folder"
+        )
+
+
+def is_exported(directory: pathlib.Path) -> bool:
+    """Whether a folder is a SavedModel, ours or another program's."""
+    return (directory / SAVED_MODEL).is_file()
+
+
+def check_calibrates(directory: str | pathlib.Path) -> None:
+    """FileNotFoundError where a folder is neither an exported model nor a run."""
+    from mate_tf.records.conversion import CONVERSION_FILE
+
+    directory = pathlib.Path(directory)
+    if is_exported(directory) or not (directory / CONVERSION_FILE).is_file():
+        check_exported(directory)
+
+
+def write_calibration(directory: str | pathlib.Path, calibration: "Calibration") -> None:
+    """Stores a calibration in a model's folder, in place of an earlier one.
+
+    Raises:
+        FileNotFoundError: if the folder is neither an exported model nor a run.
+    """
+    directory = pathlib.Path(directory)
+    check_calibrates(directory)
+    text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
+    with complete_text_file(calibration_file(directory)) as file:
+        file.write(text)
+
+
+def read_calibration(directory: str | pathlib.Path) -> "Calibration | None":
+    """The calibration in the folder of an exported model or of a run; None without one.
+
+    Raises:
+        ValueError: if the file is not one of `write_calibration`.
+    """
+    from mate_tf.answers.calibration import calibration_in
+
+    return calibration_in(calibration_file(pathlib.Path(directory)))
+
+
+def is_hub_name(name: str) -> bool:
+    """Whether it could name a model of the Hub: "owner/model"."""
+    return _HUB_NAME.fullmatch(name) is not None
+
+
+def download(name: str, revision: str | None = None) -> pathlib.Path:
+    """Downloads a model's folder, or finds it in the local cache, and checks its checksums.
+
+    The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. The folder
+    has what the model has of config.json, conversion.json, calibration.json, vocab.txt and
+    safetensors.
+
+    Args:
+        name: such as "google/tapas-base-finetuned-wtq".
+        revision: a commit, branch or tag; only a commit cannot change. None for the newest.
+
+    Raises:
+        ModuleNotFoundError: without huggingface_hub.
+        OSError: if there is no such model or revision, no network and nothing in the cache, or a
+            file is not what the Hub has.
+    """
+    hub = import_extra("huggingface_hub", "hub", f"to download {name!r}").HfApi()
+    try:
+        folder = hub.snapshot_download(name, revision=revision, allow_patterns=list(_HUB_FILES))
+    except (OSError, ValueError) as error:
+        reason = str(error).strip().split("\n")[0]
+        raise OSError(
+            f"expected a model {name!r} on the Hugging Face Hub, revision {revision or 'main'}, or "
+            f"in its local cache: {type(error).__name__}: {reason}; without a network give the "
+            "path of a folder"
+        ) from error
+    for file in sorted(pathlib.Path(folder).iterdir()):
+        _check_checksum(file)
+    return pathlib.Path(folder)
+
+
+def check_hub_name(name: str) -> None:
+    """ValueError where a name can be none of a model on the Hub."""
+    if not is_hub_name(name):
+        raise ValueError(f"expected the name of a model on the Hub, owner/model, got {name!r}")
+
+
+def upload(
+    folder: pathlib.Path, name: str, private: bool, message: str, revision: str | None = None
+) -> str:
+    """Uploads a folder; arguments and errors as `push_to_hub` of a model."""
+    hub = import_extra("huggingface_hub", "hub", f"to upload {name!r}").HfApi()
+    try:
+        hub.create_repo(name, private=private, exist_ok=True)
+        if revision is not None:
+            hub.create_branch(name, branch=revision, exist_ok=True)
+        commit = hub.upload_folder(
+            repo_id=name, folder_path=folder, commit_message=message, revision=revision
+        )
+    except (OSError, RuntimeError) as error:
+        reason = str(error.__cause__ or error).strip().split("\n")[0]
+        raise OSError(
+            f"expected the Hugging Face Hub to take the model {name!r}: {type(error).__name__}: "
+            f"{reason}; `hf auth login` stores a token that may write"
+        ) from error
+    return str(commit.commit_url)
+
+
+def _check_checksum(file: pathlib.Path) -> None:
+    """OSError where a file of the cache does not have the checksum that is its name.
+
+    The cache names files by SHA-256, small ones by Git's checksum, and links to them where the
+    system has links.
+    """
+    expected = file.resolve().name
+    if not file.is_symlink() or not re.fullmatch("[0-9a-f]{40}|[0-9a-f]{64}", expected):
+        return
+    if len(expected) == 64:
+        with file.open("rb") as content:
+            digest = hashlib.file_digest(content, "sha256").hexdigest()
+    else:
+        blob = b"blob %d\0%s" % (file.stat().st_size, file.read_bytes())
+        digest = hashlib.sha1(blob, usedforsecurity=False).hexdigest()
+    if digest != expected:
+        raise OSError(
+            f"expected {file} with the checksum {expected}, got {digest}; remove "
+            f"{file.resolve()}, then it is downloaded again"
+        )
