@@ -29,7 +29,7 @@ from absl import flags
 
 from experiments import program
 from mate_tf.command_line import data
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 
 
 def add_folders(parser) -> None:

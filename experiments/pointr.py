@@ -33,7 +33,7 @@ from absl import flags
 
 from experiments import program
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 
 _DEVICES = program.define_flags(arguments.add_devices)
 _CONFIG = flags.DEFINE_string(

@@ -12,7 +12,7 @@ from typing import Any
 
 from absl import app, flags, logging
 
-from mate_tf.command_line.terminal import is_ours_or_serious, sentence_for_user, silence_tensorflow
+from mate_tf.command_line.arguments import is_ours_or_serious, sentence_for_user, silence_tensorflow
 from mate_tf.dataclass_json import split_arguments
 
 silence_tensorflow()

@@ -27,7 +27,7 @@ from absl import flags
 
 from experiments import program
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 from mate_tf.presets import ARCHITECTURE_PRESETS
 
 # The task that each stage's records are made with, and the folder of its release.

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say_json, sentence_for_user, showing_logs
+from mate_tf.command_line.arguments import say_json, sentence_for_user, showing_logs
 from mate_tf.private_apis import import_extra
 from mate_tf.tables.drawing import count
 from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_table

@@ -6,7 +6,7 @@ import shlex
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 
 HELP = "turn questions and tables into records to train on"
 DESCRIPTION = """\

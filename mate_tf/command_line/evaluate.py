@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 
 HELP = "score a file of answers"
 DESCRIPTION = """\

@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 
 HELP = "export a trained model, to serve it or to pass it on"
 DESCRIPTION = """\

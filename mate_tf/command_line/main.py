@@ -12,8 +12,12 @@ import sys
 from collections.abc import Sequence
 
 import mate_tf
-from mate_tf.command_line.arguments import with_dashes
-from mate_tf.command_line.terminal import sentence_for_user, showing_logs, silence_tensorflow
+from mate_tf.command_line.arguments import (
+    sentence_for_user,
+    showing_logs,
+    silence_tensorflow,
+    with_dashes,
+)
 from mate_tf.dataclass_json import split_arguments
 
 FAILED = 1

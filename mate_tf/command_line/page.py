@@ -5,7 +5,7 @@ import time
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say, showing_logs
+from mate_tf.command_line.arguments import say, showing_logs
 
 HELP = "open a page in the browser that answers questions"
 DESCRIPTION = """\

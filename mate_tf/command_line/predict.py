@@ -5,7 +5,7 @@ import pathlib
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say
+from mate_tf.command_line.arguments import say
 
 HELP = "answer all questions of a file"
 DESCRIPTION = """\

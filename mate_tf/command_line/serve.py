@@ -14,7 +14,7 @@ import time
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say, showing_logs
+from mate_tf.command_line.arguments import say, showing_logs
 from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
@@ -110,7 +110,7 @@ def run(options: argparse.Namespace) -> int:
         from mate_tf.serving.http import app as serving
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}; pip install 'mate_tf[serve]'") from None
-    from mate_tf.serving.http.connections import Connections
+    from mate_tf.serving.http.limits import Connections
 
     limits = Limits(**{field.name: getattr(options, field.name) for field in _LIMITS})
     metrics = serving.Metrics()

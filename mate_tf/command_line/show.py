@@ -4,7 +4,7 @@ import argparse
 from typing import Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.terminal import say, say_json
+from mate_tf.command_line.arguments import say, say_json
 from mate_tf.tables.files import ENDINGS, read_table
 
 HELP = "show a table as it was read"

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from mate_tf.page.guard import MOST_BYTES, Guard
 from mate_tf.page.page import EXAMPLES, LABELS, MOST_ASKED, NOT_SAID, WORKBOOKS, Asked, Page
+from mate_tf.page.visitors import MOST_BYTES, Guard
 from mate_tf.private_apis import import_extra
 from mate_tf.weights.folder import DEFAULT_MODEL
 

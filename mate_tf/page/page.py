@@ -14,7 +14,7 @@ import numpy as np
 
 from mate_tf.answers.answer import Answer, with_history
 from mate_tf.answers.drawing import error_html, note_html, result_html, shown_answer
-from mate_tf.page.reading import Reader
+from mate_tf.page.visitors import Reader
 from mate_tf.tables.drawing import cut, table_html
 from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import Question, Table

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from mate_tf.tables.delimited import read_delimited_rows
 from mate_tf.tables.html_tables import declared_encoding, read_html_rows
-from mate_tf.tables.json_tables import read_json_line_rows, read_json_rows
 from mate_tf.tables.layout import Rows, chosen_table, lay_out
+from mate_tf.tables.structures import read_json_line_rows, read_json_rows
 from mate_tf.tables.table import Table
 from mate_tf.tables.text_files import decode, open_bytes
 from mate_tf.tables.typed_files import OLE, read_parquet_rows, read_workbook_rows

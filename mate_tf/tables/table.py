@@ -134,7 +134,7 @@ class Table:
         Without a header, the first row is the header. `Table.of` also takes data frames. Errors are
         those of the constructor.
         """
-        from mate_tf.tables.frames import is_frame
+        from mate_tf.tables.structures import is_frame
 
         if is_frame(rows):
             return cls.of(rows, table_id)
@@ -179,7 +179,7 @@ class Table:
         """
         if isinstance(data, cls):
             return data
-        from mate_tf.tables.frames import table_of
+        from mate_tf.tables.structures import table_of
 
         return table_of(data, table_id)
 

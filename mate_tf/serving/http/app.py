@@ -1,15 +1,20 @@
 """KServe's model server with a predictor behind it, and only the routes that tables need.
 
 KServe gives the model's frame, the V1 and V2 endpoints and their metrics. Its own start would also
-open gRPC, loading by name and CloudEvents, so the routes are listed here.
+open gRPC, loading by name and CloudEvents, so the routes are listed here. One thread has the model,
+and answers waiting questions together.
 """
 
 import asyncio
 import functools
+import heapq
+import itertools
 import socket
-from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from typing import Any
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 import fastapi
 import kserve
@@ -26,13 +31,134 @@ from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 
 import mate_tf
+from mate_tf.answers.answer import Answer
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http import Limits
-from mate_tf.serving.http.batching import Batcher
-from mate_tf.serving.http.connections import Connections, GuardedLoop
-from mate_tf.serving.http.limits import CODE, RefusedError, RequestLimits
+from mate_tf.serving.http.limits import (
+    CODE,
+    Connections,
+    GuardedLoop,
+    RefusedError,
+    RequestLimits,
+    stopping,
+)
 from mate_tf.serving.http.requests import OUTPUTS, TENSORS, Request, read_request, read_tensors
 from mate_tf.serving.http.schema import SCHEMA, TENSORS_SCHEMA
+
+_STEP = 128  # of padded lengths, in tokens
+_SECONDS_OF_TOKEN = 1e-3  # about, on a core
+
+
+class _Waiting(NamedTuple):
+    """A question in the queue."""
+
+    # When it would be answered if nobody else asked. The earliest is answered first, so that a
+    # short question passes long ones that came just before it, and none waits for ever.
+    due: float
+    number: int  # of equal ones the first comes first
+    num_tokens: int  # with its padding
+    asked: Any  # the question, as `Predictor.prepare` made it
+    future: "Future[Answer]"
+
+
+class Batcher:
+    """Answers what waits in batches of so many tokens.
+
+    Args:
+        answer: answers questions in their order, as `Predictor.answer_prepared`; one thread calls
+            it. A question has `num_tokens`.
+        batch_tokens: the most tokens of a batch, with padding; a longer question is answered alone.
+        on_batch: gets the number of questions each time.
+    """
+
+    def __init__(
+        self,
+        answer: Callable[[Sequence[Any]], Sequence[Answer]],
+        batch_tokens: int = 4096,
+        on_batch: Callable[[int], None] = lambda size: None,
+        clock: Callable[[], float] = time.monotonic,
+    ):
+        self._answer_all = answer
+        self._batch_tokens = batch_tokens
+        self._on_batch = on_batch
+        self._clock = clock
+        self._numbers = itertools.count()
+        self._waiting: list[_Waiting] = []  # a heap
+        self._changed = threading.Condition()
+        self._closed = False
+        # A daemon, so that an endless computation does not keep the process.
+        self._thread = threading.Thread(target=self._run, name="model", daemon=True)
+        self._thread.start()
+
+    @property
+    def num_waiting(self) -> int:
+        """How many questions wait whose clients still wait."""
+        with self._changed:
+            return sum(not one.future.cancelled() for one in self._waiting)
+
+    def submit(self, questions: Sequence[Any]) -> list["Future[Answer]"]:
+        """Takes all questions; one whose future is cancelled in time is not asked.
+
+        Raises:
+            RefusedError: with status 503 after `close`.
+        """
+        futures: list[Future[Answer]] = [Future() for _ in questions]
+        with self._changed:
+            if self._closed:
+                raise stopping()
+            now = self._clock()
+            for one, future in zip(questions, futures, strict=True):
+                num_tokens = -(-one.num_tokens // _STEP) * _STEP
+                due = now + num_tokens * _SECONDS_OF_TOKEN
+                waiting = _Waiting(due, next(self._numbers), num_tokens, one, future)
+                heapq.heappush(self._waiting, waiting)
+            self._changed.notify()
+        return futures
+
+    def close(self, timeout: float | None = None) -> bool:
+        """Answers what waits and accepts no more; returns whether the time was enough."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        self._thread.join(timeout)
+        return not self._thread.is_alive()
+
+    def _run(self) -> None:
+        while taken := self._take():
+            self._on_batch(len(taken))
+            self._answer(taken)
+
+    def _take(self) -> list[_Waiting]:
+        """The next batch; empty once there are no more and the batcher is closed."""
+        taken: list[_Waiting] = []
+        tokens = 0
+        with self._changed:
+            while not taken:
+                self._changed.wait_for(lambda: self._waiting or self._closed)
+                if not self._waiting:
+                    return []
+                while self._waiting:
+                    if taken and tokens + self._waiting[0].num_tokens > self._batch_tokens:
+                        break
+                    one = heapq.heappop(self._waiting)
+                    if one.future.set_running_or_notify_cancel():  # somebody waits for it
+                        taken.append(one)
+                        tokens += one.num_tokens
+        return taken
+
+    def _answer(self, taken: list[_Waiting]) -> None:
+        try:
+            answers = self._answer_all([one.asked for one in taken])
+            for one, answer in zip(taken, answers, strict=True):
+                one.future.set_result(answer)
+        except Exception as error:
+            logging.exception("%d questions were not answered", len(taken))
+            if len(taken) == 1:
+                taken[0].future.set_exception(error)
+                return
+            for one in taken:  # one by one, so that the others are answered
+                self._answer([one])
+
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)

@@ -16,10 +16,9 @@ from mate_tf.answers.answer import TokenFacts
 from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD, SURE
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.serving.raw_text.cells import days_of
+from mate_tf.serving.raw_text.cells import SPACE, days_of
 from mate_tf.serving.raw_text.features import RawFeatures
 from mate_tf.serving.raw_text.row_words import TableFacts, rows_in_words, rows_of_all, towards_words
-from mate_tf.serving.raw_text.texts import SPACE
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS
 
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")

@@ -16,9 +16,15 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.features.numeric import EQUAL, GREATER, LEAST_TOO_LARGE, LESS
-from mate_tf.serving.raw_text.cells import Cells, day_of_digits, in_utc, read_cells
+from mate_tf.serving.raw_text.cells import (
+    Cells,
+    day_of_digits,
+    in_utc,
+    is_one_of,
+    mapped,
+    read_cells,
+)
 from mate_tf.serving.raw_text.numbers import QuestionValues, fields_of_texts, text_values
-from mate_tf.serving.raw_text.texts import is_one_of, mapped
 from mate_tf.tables import notations
 from mate_tf.tables.columns import (
     DAY_NAME,

@@ -22,8 +22,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from mate_tf.features.numeric import COMMON_TYPE_SHARE, WEEKDAYS
-from mate_tf.serving.raw_text.cells import read_cells
-from mate_tf.serving.raw_text.texts import SPACE, plain_text
+from mate_tf.serving.raw_text.cells import SPACE, plain_text, read_cells
 from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE
 
 _NAN = np.float64("nan")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 
 from mate_tf.answers.answer import Answer
-from mate_tf.serving.http.batching import Batcher
+from mate_tf.serving.http.app import Batcher
 from mate_tf.serving.http.limits import RefusedError
 
 CRASHES = "crash"

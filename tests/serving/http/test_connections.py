@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 
-from mate_tf.serving.http.connections import Connections, GuardedLoop
+from mate_tf.serving.http.limits import Connections, GuardedLoop
 
 HTTP = b"HTTP/1.1 "
 
