@@ -292,9 +292,8 @@ class RelatedTags:
     def __call__(self, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
         """Whether each query is related to each key: bool, broadcast.
 
-        Raises:
-            ValueError: if the features have no parts of speech, or, outside a graph, an id beyond
-                the tags.
+        ValueError if the features have no parts of speech. Their range is checked where records are
+        made or read.
         """
         queries, keys = _part_of_speech_ids(query), _part_of_speech_ids(key)
         return tf.gather(tf.constant(self.tags.ravel()), queries * NUM_TAG_IDS + keys)
@@ -337,13 +336,4 @@ def _part_of_speech_ids(features: TokenFeatures) -> tf.Tensor:
             f"expected token features with {PART_OF_SPEECH} for grammar-guided attention, got "
             "none; make them with a tagger"
         )
-    ids = features.part_of_speech_ids
-    # For graphs, the records are checked when they are made or read.
-    if tf.executing_eagerly():
-        lowest, highest = int(tf.reduce_min(ids)), int(tf.reduce_max(ids))
-        if lowest < 0 or highest >= NUM_TAG_IDS:
-            raise ValueError(
-                f"expected {PART_OF_SPEECH} from 0 to {NUM_TAG_IDS - 1}, got "
-                f"{lowest if lowest < 0 else highest}"
-            )
-    return ids
+    return features.part_of_speech_ids

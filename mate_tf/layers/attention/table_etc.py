@@ -273,9 +273,8 @@ class TableETC:
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context [B, G + S, H, E]; ValueError if the hidden states have another length."""
+        """The context [B, G + S, H, E]."""
         query, key, value = map(heads_first, projected)  # [B, H, G + S, E]
-        self._check_length(query, plan)
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # It is added to the scores after their division, so it is divided too.
         table *= tf.cast(self.heads.scale, query.dtype)
@@ -326,13 +325,3 @@ class TableETC:
             scores_by_distance(by_label(queries.long, distance)),
         ]
         return tf.concat(global_scores, axis=-1), tf.concat(long_scores, axis=-1)
-
-    def _check_length(self, query: tf.Tensor, plan: AllPairsPlan | GlobalLocalPlan) -> None:
-        masks = plan.mask if isinstance(plan, AllPairsPlan) else plan.global_mask
-        expected, length = masks.shape[-1], query.shape[2]
-        if None not in (expected, length) and length != expected:
-            size = self.attention.num_global_tokens
-            raise ValueError(
-                f"expected hidden states of {expected} tokens, {size} global ones and the "
-                f"features' {expected - size}, got {length}"
-            )

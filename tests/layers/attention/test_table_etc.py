@@ -143,12 +143,10 @@ def test_gradients_equal_those_of_all_pairs(radius):
     )
 
 
-def test_labels_start_without_effect_and_global_tokens_are_needed():
+def test_labels_start_without_effect_and_it_is_no_architecture_of_patterns():
     layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
     layer.build((None, None, small.HIDDEN))
     assert not layer.implementation.label_embeddings.numpy().any()
-    with pytest.raises(ValueError, match=r"of 14 tokens, 12 global ones .* 2, got 2"):
-        layer(tf.zeros([1, 2, small.HIDDEN]), small.features_of([[(1, 1, 0)]], 2))
     with pytest.raises(ValueError, match="an architecture of patterns, got 'table_etc'"):
         head_groups(SMALL, HEADS)
 
