@@ -452,11 +452,3 @@ class EncoderConfig:
             kind = kinds["type_vocab_sizes"]
             values["type_vocab_sizes"] = convert(sizes, kind, f"type_vocab_size in {name}")
         return cls(**(values | overrides))
-
-    def to_bert_config(self) -> dict[str, Any]:
-        """The content of a bert_config.json with this configuration's sizes."""
-        return {
-            **{theirs: getattr(self, ours) for theirs, ours in _OF_BERT.items()},
-            "hidden_act": "gelu",
-            "type_vocab_size": list(self.type_vocab_sizes),
-        }

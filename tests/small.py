@@ -9,7 +9,7 @@ import subprocess
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import _OF_BERT, AttentionConfig, EncoderConfig
 from tests.forked import ROOT
 from tests.forked import run_program as run_binary
 
@@ -57,6 +57,29 @@ def write_vocabulary(path: pathlib.Path, pieces: Iterable[str] = PIECES) -> path
     return path
 
 
+def write_records(
+    path: pathlib.Path, examples: Iterable[Mapping[str, Any]], compression: str = "GZIP"
+) -> int:
+    """Writes examples, features by name, to a file of records; returns their number."""
+    from mate_tf.records.records import record_writer, serialize_example
+
+    count = 0
+    with record_writer(path, compression) as writer:
+        for features in examples:
+            writer.write(serialize_example(features))
+            count += 1
+    return count
+
+
+def bert_config(config: EncoderConfig) -> dict[str, Any]:
+    """The content of a bert_config.json with a configuration's sizes."""
+    return {
+        **{theirs: getattr(config, ours) for theirs, ours in _OF_BERT.items()},
+        "hidden_act": "gelu",
+        "type_vocab_size": list(config.type_vocab_sizes),
+    }
+
+
 def write_examples(
     folder: pathlib.Path,
     features: Any,
@@ -67,7 +90,6 @@ def write_examples(
     """Writes a vocabulary and records of each split's tables and questions; returns the folder."""
     from mate_tf.features.builder import FeatureBuilder
     from mate_tf.features.wordpiece import Wordpiece
-    from mate_tf.records.records import write_records
 
     wordpiece = Wordpiece(write_vocabulary(folder / "vocab.txt", pieces))
     builder = FeatureBuilder(wordpiece, features, tagger)
@@ -224,7 +246,6 @@ def change_records(file: pathlib.Path, change: Callable[[list[dict[str, Any]]], 
     import numpy as np
 
     from mate_tf.records.batches import read_records
-    from mate_tf.records.records import write_records
 
     examples = [
         {name: np.copy(values) for name, values in example.items()}

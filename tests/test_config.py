@@ -6,7 +6,7 @@ import pytest
 
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.dataclass_json import apply_overrides
-from tests.small import cases
+from tests.small import bert_config, cases
 
 TABLEFORMER = "attention.architecture=mate_tableformer"
 TABLE_ETC = "attention.architecture=table_etc attention"
@@ -69,7 +69,7 @@ def test_dictionaries_go_round_with_options_of_former_versions_and_bert_configs(
     assert EncoderConfig.from_dict(values) == EncoderConfig()
     config = dataclasses.replace(EncoderConfig(), num_layers=3, softmax_temperature=0.5)
     path = tmp_path / "bert_config.json"
-    path.write_text(json.dumps(config.to_bert_config()))
+    path.write_text(json.dumps(bert_config(config)))
     assert EncoderConfig.from_bert_config(path) == config
 
 
@@ -142,7 +142,7 @@ def test_a_file_that_is_no_bert_config_is_named(tmp_path):
     path.write_text("{}")
     with pytest.raises(ValueError, match=r"BERT configuration in .*missing"):
         EncoderConfig.from_bert_config(path)
-    sizes = EncoderConfig().to_bert_config()
+    sizes = bert_config(EncoderConfig())
     with pytest.raises(ValueError, match=r"hidden_act 'gelu' in .*, got 'relu'"):
         EncoderConfig.from_bert_config(sizes | {"hidden_act": "relu"})
     with pytest.raises(ValueError, match=r"in .*, missing \['hidden_size'\]"):

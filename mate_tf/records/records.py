@@ -9,7 +9,7 @@ import os
 import tempfile
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import tensorflow as tf
@@ -54,25 +54,12 @@ _GZIP_MAGIC, _ZLIB_MAGIC = b"\x1f\x8b\x08", b"\x78"
 _CHUNK = 1024  # bytes of a compressed file; damage costs at most as much before it
 
 
-def write_records(
-    path: Path, examples: Iterable[Mapping[str, np.ndarray]], compression: str = "GZIP"
-) -> int:
-    """Writes examples to a file, which appears once all are in it; returns their number.
-
-    Examples are features by name: arrays of integers, floats, or objects (bytes). `compression` is
-    "GZIP", "ZLIB" or "".
-    """
-    count = 0
-    with record_writer(path, compression) as writer:
-        for features in examples:
-            writer.write(serialize_example(features))
-            count += 1
-    return count
-
-
 @contextlib.contextmanager
 def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRecordWriter]:
-    """A writer of serialized examples to a file, which appears at the end (see write_records)."""
+    """A writer of serialized examples to a file, which appears once all are in it.
+
+    The compression is "GZIP", "ZLIB" or "".
+    """
     tf.io.gfile.makedirs(os.path.dirname(path) or ".")
     options = tf.io.TFRecordOptions(compression, compression_level=_COMPRESSION_LEVEL)
     with complete_file(path) as unfinished, tf.io.TFRecordWriter(unfinished, options) as writer:
@@ -147,11 +134,6 @@ def check_records(
             if count == at_most:
                 return count
     return count
-
-
-def records_schema(files: Path | Sequence[Path], skip_corrupt: bool = False) -> Schema:
-    """The known features of the examples, with their lengths; errors as batches.read_records."""
-    return schemas(files, skip_corrupt)[0]
 
 
 def schemas(files: Path | Sequence[Path], skip_corrupt: bool) -> tuple[Schema, list[str]]:

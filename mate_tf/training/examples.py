@@ -31,7 +31,7 @@ from mate_tf.records.conversion import (
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import check_records, name_example, records_schema
+from mate_tf.records.records import check_records, name_example, schemas
 from mate_tf.records.splits import split_files
 from mate_tf.tasks import model_of
 from mate_tf.training.config import RecordSet, RunConfig, TrainingConfig
@@ -74,7 +74,7 @@ def check_examples(
             more = f" and {len(files) - 1} more" if files[1:] else ""
             logging.info("TAPAS's release: the split %s is %s%s", split, files[0], more)
     for (split, records), files in of_splits.items():
-        schema = records_schema(files, config.skip_corrupt)
+        schema, _ = schemas(files, config.skip_corrupt)
         if missing := sorted(needed - set(schema)):
             raise ValueError(
                 f"expected examples of {task} in {files[0]}, which lack {', '.join(missing)}"

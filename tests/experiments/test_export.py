@@ -6,7 +6,7 @@ import pytest
 
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
-from tests.small import PIECES, succeeded, write_vocabulary
+from tests.small import PIECES, bert_config, succeeded, write_vocabulary
 from tests.weights import small_models as models
 
 
@@ -18,9 +18,7 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
     if kind == "tf1":
         folder.mkdir()
         models.write_tf1(folder / "model.ckpt", models.table_qa_values())
-        (folder / "bert_config.json").write_text(
-            json.dumps(models.encoder_config().to_bert_config())
-        )
+        (folder / "bert_config.json").write_text(json.dumps(bert_config(models.encoder_config())))
         flags += [f"--checkpoint={folder / 'model.ckpt'}", "--config=wtq_base"]
     else:
         of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}

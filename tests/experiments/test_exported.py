@@ -29,7 +29,6 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, write_conversion
 from mate_tf.records.pretraining import make_builders, write_split
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import AGGREGATIONS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -40,7 +39,7 @@ from mate_tf.training.examples import build_model
 from mate_tf.training.optimizer import WarmupLinearDecay
 from mate_tf.weights.folder import DEFAULT_MODEL
 from mate_tf.weights.run import run_weights, weights_by_path
-from tests.small import ROOT, assert_same, cases, small_encoder, write_lines
+from tests.small import ROOT, assert_same, cases, small_encoder, write_lines, write_records
 
 VOCABULARY = DEFAULT_MODEL / "vocab.txt"
 LENGTH = 192

@@ -17,12 +17,11 @@ from mate_tf.pointr.answering import PointRConfig
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, write_conversion
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.run import load_config, train_run
 from mate_tf.training.starting_points import find_config, make_config, presets
-from tests.small import PIECES, ROOT, cases, run_binary, succeeded, write_vocabulary
+from tests.small import PIECES, ROOT, cases, run_binary, succeeded, write_records, write_vocabulary
 
 SMALL = tuple(
     (

@@ -18,7 +18,6 @@ from mate_tf.features.numeric import NumericSpan, parse_text
 from mate_tf.features.tokenized_table import table_features
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question
 from tests.golden.interactions import (
     CELL_SELECTION,
@@ -36,7 +35,7 @@ from tests.golden.interactions import (
     to_table,
     value,
 )
-from tests.small import cases
+from tests.small import cases, write_records
 
 FAMILY = "data"
 TABFACT_INTERACTIONS = "data/tabfact_interactions_train"

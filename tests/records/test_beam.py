@@ -9,9 +9,8 @@ import pytest
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
-from tests.small import assert_same_files, cases
+from tests.small import assert_same_files, cases, write_records
 from tests.test_examples import blocks_of
 
 beam = pytest.importorskip("apache_beam", reason='apache_beam is not installed (the extra "beam")')

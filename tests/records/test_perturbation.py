@@ -14,9 +14,9 @@ from mate_tf.evaluation.report import Order, random_order, reorder
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import perturbed_copy, reorder_features, training_batches
-from mate_tf.records.records import OF_TOKENS, write_records
+from mate_tf.records.records import OF_TOKENS
 from mate_tf.tables.table import Question, Table
-from tests.small import assert_same_features
+from tests.small import assert_same_features, write_records
 
 LENGTH = 512
 SEEDS = st.integers(0, 2**32)

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import batch_by_length, bucket_length, read_records, training_batches
-from mate_tf.records.records import check_records, serialize_example, write_records
+from mate_tf.records.records import check_records, serialize_example
 from mate_tf.tables.table import Question, Table
-from tests.small import assert_same_features, cases
+from tests.small import assert_same_features, cases, write_records
 
 LENGTH = 32
 TABLE = Table.from_rows([["a", "b"], ["1", "2"]])

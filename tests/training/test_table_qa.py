@@ -13,14 +13,13 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
-from mate_tf.records.records import write_records
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
 from mate_tf.training.loop import train
 from mate_tf.training.table_qa import check_table_qa as check_data
 from mate_tf.training.table_qa import table_qa_evaluation as dev_evaluation
-from tests.small import cases, change_records, small_encoder, write_vocabulary
+from tests.small import cases, change_records, small_encoder, write_records, write_vocabulary
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)

@@ -16,7 +16,7 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tasks import model_of
 from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 from mate_tf.weights.initial import load_weights, published_configs, restore_published
-from tests.small import ENCODER, cases, restored_step, write_run
+from tests.small import ENCODER, bert_config, cases, restored_step, write_run
 from tests.weights.small_models import (
     assert_values,
     classifier,
@@ -263,7 +263,7 @@ def test_a_pretrained_model_has_every_variable_and_its_own_attention(tmp_path, k
     values = table_qa_values()
     folder = tmp_path / "weights"
     WRITERS[kind](folder, values, **(DESCRIBED if kind == "hugging_face" else {}))
-    (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+    (folder / "bert_config.json").write_text(json.dumps(bert_config(encoder_config())))
     task = TableQAConfig() if kind == "tf1" else None
     model = published(folder, task)
     assert model.encoder_config.attention.architecture == "tapas"
@@ -308,7 +308,7 @@ def write_with_heads(folder, heads) -> None:
         name: value for name, value in values.items() if name.startswith("bert/") or name in heads
     }
     write_tf1_folder(folder, stored)
-    (folder / "bert_config.json").write_text(json.dumps(encoder_config().to_bert_config()))
+    (folder / "bert_config.json").write_text(json.dumps(bert_config(encoder_config())))
 
 
 @pytest.mark.parametrize(("task", "used", "lost", "use"), LOST)
@@ -346,7 +346,7 @@ def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
         load_weights(classifier(), tmp_path / "weights")
     assert load_weights(classifier(), tmp_path / "weights" / "other.ckpt").new == ()
     # A bert_config.json beside it is compared.
-    config = encoder_config(num_heads=4).to_bert_config()
+    config = bert_config(encoder_config(num_heads=4))
     (tmp_path / "weights" / "bert_config.json").write_text(json.dumps(config))
     message = r"expected 2 attention heads .*, got 4 in .*bert_config\.json"
     with pytest.raises(ValueError, match=message):
