@@ -26,7 +26,12 @@ from absl import flags, logging
 
 from experiments import program
 from experiments.benchmarks.gpu_run import SPEC, drawn
-from experiments.benchmarks.runners import built_encoder, encoder_config, made_up_features
+from experiments.benchmarks.runners import (
+    built_encoder,
+    classifier_config,
+    encoder_config,
+    made_up_features,
+)
 from experiments.exported.programs import run_of, updates_of
 from mate_tf.config import TYPE_FEATURES
 
@@ -149,17 +154,7 @@ def _function(
     options = one.options(num_layers)
     encoder_options = encoder_config(one.architecture, options)
     if one.kind == "training":
-        from mate_tf.models.classification import ClassificationConfig
-        from mate_tf.training.config import ClassificationTrainingConfig
-
-        config = ClassificationTrainingConfig(
-            num_steps=100,
-            learning_rate=1e-5,
-            dtype=policy,
-            encoder=encoder_options,
-            task=ClassificationConfig(num_classes=2),
-            max_seq_length=one.length,
-        )
+        config = classifier_config(encoder_options, policy, one.length)
         model, optimizer, trainer = run_of(config)
 
         @tf.function(jit_compile=True, autograph=False)

@@ -160,6 +160,22 @@ def forward_pass(encoder, pack_kernels: bool | None = None) -> Callable[[Any], A
     return lambda features: run(features).pooled_output.numpy()
 
 
+def classifier_config(encoder: EncoderConfig, dtype: Any, length: int, recompute: bool = False):
+    """A training of a classifier of two classes, whose head costs next to nothing."""
+    from mate_tf.models.classification import ClassificationConfig
+    from mate_tf.training.config import ClassificationTrainingConfig
+
+    return ClassificationTrainingConfig(
+        num_steps=100,
+        learning_rate=1e-5,
+        dtype=dtype,
+        recompute=recompute,
+        encoder=encoder,
+        task=ClassificationConfig(num_classes=2),
+        max_seq_length=length,
+    )
+
+
 def training_step(
     encoder: EncoderConfig, options: Mapping[str, Any], recompute: bool = False
 ) -> Callable[[], Any]:
@@ -170,18 +186,7 @@ def training_step(
     """
     import tensorflow as tf
 
-    from mate_tf.models.classification import ClassificationConfig
-    from mate_tf.training.config import ClassificationTrainingConfig
-
-    config = ClassificationTrainingConfig(
-        num_steps=100,
-        learning_rate=1e-5,
-        dtype=options["dtype"],
-        recompute=recompute,
-        encoder=encoder,
-        task=ClassificationConfig(num_classes=2),
-        max_seq_length=options["length"],
-    )
+    config = classifier_config(encoder, options["dtype"], options["length"], recompute)
     features = made_up_features(options)._asdict()
     batch = {name: ids for name, ids in features.items() if ids is not None}
     batch["classification_class_index"] = tf.zeros([options["batch_size"], 1], tf.int32)
