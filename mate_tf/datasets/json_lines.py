@@ -36,7 +36,6 @@ _KINDS = {
     "part_of_speech_tags": (list, "a list"),
     "previous_answers": (list, "a list"),
 }
-KEYS = tuple(_KINDS)
 
 Asked = TypeVar("Asked", Table, LinkedTable)
 # Reads the table that a line names or holds.

@@ -51,7 +51,6 @@ class ConversionReport:
     # Answer cells of this and the previous question without a token in the sequence; with
     # FeatureConfig.label_answer_spans, answer texts.
     answers_dropped: int
-    answer_survived: bool  # whether all answers of this question have a token
 
 
 class Example(NamedTuple):
@@ -299,5 +298,4 @@ def _report(
         columns_dropped=tokens.num_columns - int((tokens_of_cell.max(axis=0) > 0).sum()),
         tokens_trimmed=num_of_rows - int(tokens_of_cell.sum()),
         answers_dropped=labels.num_missing + previous.num_missing,
-        answer_survived=labels.num_missing == 0,
     )

@@ -161,23 +161,13 @@ def _telling(operation: str, here: TypedTable, there: TypedTable, rng: random.Ra
 def _pair(
     operation: str, true: tuple[Table, str], false: tuple[Table, str], name: str, way: str = ""
 ) -> Made:
-    """A true and a false statement; `kind_of_id` knows operation and way by their identifiers."""
+    """A true and a false statement, whose ids end in operation, perhaps way, and label."""
     kind = f"{operation}/{way}" if way else operation
     pair = [
         (table, Question(text, f"{name}:{kind}:{label}", class_index=label))
         for (table, text), label in ((true, ENTAILED), (false, REFUTED))
     ]
     return Made(operation, tuple(pair))
-
-
-def kind_of_id(question_id: str) -> tuple[str, str]:
-    """The operation and the way of a pair, by a statement's identifier.
-
-    Both are "" if the statement is of no pair; a counterfactual pair has no way.
-    """
-    parts = question_id.rsplit(":", 2)
-    operation, _, way = parts[1].partition("/") if len(parts) == 3 else ("", "", "")
-    return operation, way
 
 
 class _Entity(NamedTuple):

@@ -141,7 +141,7 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
     table_keys = {"header", "rows", "document_title", "context_heading", "expansions", "file"}
     table_keys |= {field.name for field in dataclasses.fields(ReadOptions)}
-    assert explained == {*json_lines.KEYS, *table_keys}
+    assert explained == {*json_lines._KINDS, *table_keys}
 
 
 # Tables with links, and their passages.

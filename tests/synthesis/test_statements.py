@@ -14,7 +14,6 @@ from mate_tf.synthesis.statement_execution import OPERATIONS, Aggregate, Conditi
 from mate_tf.synthesis.statements import (
     StatementsConfig,
     counterfactual_pairs,
-    kind_of_id,
     synthetic_pairs,
 )
 from mate_tf.synthesis.typed_table import (
@@ -139,6 +138,12 @@ def test_neither_a_statement_nor_an_excerpt_tells_the_label(many_pairs):
         of_statement[question.text] += sign
         of_excerpt[table.rows] += sign
     assert set(of_statement.values()) == set(of_excerpt.values()) == {0}
+
+
+def kind_of_id(question_id: str) -> tuple[str, str]:
+    """The operation and the way of a pair, by a statement's identifier."""
+    operation, _, way = question_id.rsplit(":", 2)[1].partition("/")
+    return operation, way
 
 
 def test_ways_and_operations_are_spread_evenly(many_pairs):
