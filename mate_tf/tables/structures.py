@@ -9,8 +9,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.header_rows import count_header_rows
 from mate_tf.tables.layout import Rows, check_size, chosen_table
@@ -305,6 +303,7 @@ def _names(frame: Any) -> list[Any]:
 
 def _frame_columns(frame: Any) -> list[list[Any]]:
     import narwhals
+    import numpy as np
 
     names = _names(frame)
     if hasattr(frame, "iloc"):  # the names of pandas's columns may be alike or no texts
