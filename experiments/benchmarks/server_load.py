@@ -121,7 +121,7 @@ async def _ask(client, body: bytes) -> Reply:
     try:
         reply = await client.post("/v1/models/tables:predict", content=body)
         outcome = str(reply.status_code)
-        if reply.status_code == 413:
+        if reply.status_code >= 400:
             outcome += " " + reply.json()["code"]
     except httpx.TransportError as error:
         outcome = type(error).__name__
