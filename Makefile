@@ -22,6 +22,9 @@ MUTANTS ?= *__mutmut_20
 # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is raised.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
+BENCHMARK := $(VENV_PYTHON) -m experiments.benchmarks.benchmark
+MINILM := --size=minilm --num_layers=6
+
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
@@ -36,14 +39,22 @@ $(INSTALLED): setup.py constraints.txt scripts/setup_env.sh
 	scripts/setup_env.sh $(VENV)
 	@touch $@
 
-benchmark: env ## time the architectures beside the limit: half an hour
-	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --lengths=512,2048,8192 --rounds=3 \
+benchmark: env ## time the architectures beside the limit: most of an hour
+	$(BENCHMARK) --architectures=mate,mate_exact,tapas --lengths=2048 --output_dir=out/benchmark
+	$(BENCHMARK) --architectures=mate,mate_exact --lengths=8192 --rounds=3 --peers=False \
 	  --output_dir=out/benchmark
+	$(BENCHMARK) $(MINILM) --mode=training --architectures=mate_exact --dtypes=mixed_bfloat16 \
+	  --batch_size=16 --lengths=256,512 --rounds=3 --output_dir=out/benchmark_training
+	$(BENCHMARK) $(MINILM) --mode=training --architectures=mate_exact --dtypes=mixed_bfloat16 \
+	  --batch_size=2 --lengths=2048 --rounds=3 --output_dir=out/benchmark_training
+	for table in "--columns=8" "--columns=1" "--columns=1 --cell_tokens=16384"; do \
+	  $(BENCHMARK) $(MINILM) $$table --architectures=mate_exact --lengths=16384 --rounds=1 \
+	    --dtypes=float32 --peers=False --output_dir=out/benchmark_shapes; done
 
-benchmark-full: env ## the same from 128 to 16,384 tokens, and training steps: hours
-	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_full
-	$(VENV_PYTHON) -m experiments.benchmarks.benchmark --output_dir=out/benchmark_training \
-	  --mode=training --lengths=512,2048 --rounds=3
+benchmark-full: env ## all architectures from 128 to 16,384 tokens, and training steps: hours
+	$(BENCHMARK) --output_dir=out/benchmark_full
+	$(BENCHMARK) --output_dir=out/benchmark_full_training --mode=training --lengths=512,2048 \
+	  --rounds=3
 
 check-tpu: env ## compile the papers' training steps for a TPU, where there is none, in .venv-tpu
 	test -x .venv-tpu/bin/python || { python3 -m venv .venv-tpu && \

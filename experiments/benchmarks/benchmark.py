@@ -5,16 +5,17 @@
     python -m experiments.benchmarks.benchmark --mode=training --threads=2 --lengths=2048 \\
         --architectures=tapas,tapas+recompute,mate,mate+recompute
 
-An encoder of BERT base's size reads made-up tables of each length. Measured are, for each length
-and dtype,
+An encoder of BERT base's or MiniLM's size reads made-up tables of each length. Measured are, for
+each length and dtype,
 
   inference  forward passes, in rounds of one pass each in one process: the architectures; "limit",
              the bare matrix products of the projections and feed-forward layers; "hf_tapas",
              Hugging Face's TAPAS, if transformers and torch are installed. Memory is the peak of
              a pass above the loaded model, in a process of its own.
   training   the training loop's own steps, with dropout and the update, each measurement in a
-             process of its own. Memory is the peak above the loaded model and optimizer, tracing
-             included. "+recompute" computes activations again for the gradients.
+             process of its own; "limit" takes the same products three times. Memory is the peak
+             above the loaded model and optimizer, tracing included. "+recompute" computes
+             activations again for the gradients.
 
 Floating-point operations are those of the graph's matrix products. The folder gets
 measurements.jsonl, table.md and the paper's figures 4 to 6 (appendix) as time.png, flops.png and
@@ -32,6 +33,7 @@ from absl import flags, logging
 from experiments import program
 from experiments.benchmarks.runners import (
     RECOMPUTE,
+    SIZES,
     attentions,
     in_its_own_process,
     measure_memory,
@@ -62,8 +64,10 @@ _MODE = flags.DEFINE_enum("mode", "inference", ["inference", "training"], "what 
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "measurements of each", lower_bound=1)
 _STEPS = flags.DEFINE_integer("steps", 2, "timed steps of a measurement in training", lower_bound=1)
 _BATCH = flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_bound=1)
+_SIZE = flags.DEFINE_enum("size", "base", list(SIZES), "BERT base's width or MiniLM's")
 _LAYERS = flags.DEFINE_integer("num_layers", 12, "layers of the encoder", lower_bound=1)
 _COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
+_CELL = flags.DEFINE_integer("cell_tokens", 2, "tokens of a cell of the tables", lower_bound=1)
 _PEERS = flags.DEFINE_bool("peers", None, "also time hf_tapas; by default if it is installed")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/benchmark", "folder for the results")
 
@@ -89,8 +93,10 @@ def main(_) -> None:
                 "threads": _THREADS.value,
                 "mode": _MODE.value,
                 "batch_size": _BATCH.value,
+                "size": _SIZE.value,
                 "num_layers": _LAYERS.value,
                 "columns": _COLUMNS.value,
+                "cell_tokens": _CELL.value,
             }
             names = [
                 name
@@ -146,6 +152,7 @@ def infer(results: Results, names: list[str], options: Line) -> None:
 
 def train(results: Results, names: list[str], options: Line) -> None:
     """Adds the training steps of a length, unless they are there."""
+    names = [_LIMIT, *names]
     if results.were_timed(names, options):
         return
     found: dict[str, list[Line]] = {name: [] for name in names}
@@ -158,6 +165,8 @@ def train(results: Results, names: list[str], options: Line) -> None:
             key: [one for each in rounds for one in each[key]] for key in ("seconds", "cpu_seconds")
         }
         results.add(options | {"of": "time", "names": names, "name": name, "flops": None} | times)
+        if name == _LIMIT:
+            continue
         megabytes = statistics.median(each["megabytes"] for each in rounds)
         results.add(options | {"of": "memory", "name": name, "megabytes": megabytes})
 
@@ -225,14 +234,16 @@ def draw(lines: list[Line], folder: pathlib.Path) -> None:
         ("flops", "time", "GFLOP of matrix products", lambda line: (line["flops"] or 0) / 1e9),
         ("memory", "memory", "MB above the loaded model", lambda line: line["megabytes"]),
     ):
-        figure = matplotlib.figure.Figure(figsize=(6, 4), layout="constrained")
-        axes = figure.add_subplot(xlabel="tokens", ylabel=label)
-        axes.set_xscale("log", base=2)
-        axes.set_yscale("log")
         points: dict[str, list[tuple[int, float]]] = {}
         for line in lines:
             if line["of"] == of and value(line):
                 points.setdefault(line["name"], []).append((line["length"], value(line)))
+        if not points:
+            continue
+        figure = matplotlib.figure.Figure(figsize=(6, 4), layout="constrained")
+        axes = figure.add_subplot(xlabel="tokens", ylabel=label)
+        axes.set_xscale("log", base=2)
+        axes.set_yscale("log")
         for architecture, of_architecture in points.items():
             axes.plot(*zip(*sorted(of_architecture), strict=True), marker="o", label=architecture)
         axes.legend()

@@ -71,6 +71,7 @@ class Program:
             "batch_size": self.batch_size,
             "columns": _COLUMNS,
             "cell_tokens": _CELL_TOKENS,
+            "size": "base",
             "num_layers": num_layers,
         }
 

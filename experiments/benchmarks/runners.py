@@ -19,8 +19,9 @@ from mate_tf.config import ARCHITECTURES, TYPE_FEATURES, AttentionConfig, Encode
 from mate_tf.private_apis import functions_of
 
 RECOMPUTE = "+recompute"  # behind the name of an architecture: activations computed twice
-_QUESTION_TOKENS, _CELL_TOKENS = 16, 2
-_SHORT = 64  # tokens of the pass before a measurement
+SIZES = {"base": {}, "minilm": {"hidden_size": 384, "intermediate_size": 1536}}  # beside layers
+_QUESTION_TOKENS = 16
+_SHORT = (64, 96)  # tokens of the passes before a measurement
 Result = TypeVar("Result")
 
 
@@ -98,7 +99,7 @@ def parse_lengths(texts: list[str]) -> list[int]:
 def made_up_features(options: Mapping[str, Any]):
     """`TokenFeatures` of batch_size equal examples of a length.
 
-    Each is a question and a table of so many columns with cells of cell_tokens, by default two.
+    Each is a question and a table of so many columns with cells of so many cell_tokens.
     """
     import numpy as np
     import tensorflow as tf
@@ -107,7 +108,7 @@ def made_up_features(options: Mapping[str, Any]):
 
     length, columns = options["length"], options["columns"]
     cell = np.maximum(np.arange(length) - _QUESTION_TOKENS, 0)  # [S]
-    cell //= options.get("cell_tokens", _CELL_TOKENS)
+    cell //= options["cell_tokens"]
     in_table = np.arange(length) >= _QUESTION_TOKENS
     zeros = np.zeros(length, np.int32)
     fields = {
@@ -138,9 +139,14 @@ def features_of(example, length: int | None):
 
 
 def encoder_config(name: str, options: Mapping[str, Any]) -> EncoderConfig:
-    """BERT base with num_layers and an attention of `attentions`."""
+    """A model of a size of `SIZES` with num_layers and an attention of `attentions`."""
     attention = attentions(options["length"])[name.removesuffix(RECOMPUTE)]
-    return EncoderConfig(num_layers=options["num_layers"], position="per_cell", attention=attention)
+    return EncoderConfig(
+        num_layers=options["num_layers"],
+        position="per_cell",
+        attention=attention,
+        **SIZES[options["size"]],
+    )
 
 
 def built_encoder(config: EncoderConfig):
@@ -198,8 +204,8 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
     """Times forward passes in turn; for a process of its own.
 
     Names are "limit", "hf_tapas" or architectures of `attentions`; options are length, dtype,
-    threads, batch_size, num_layers and columns. It gives each name, the seconds of each round and
-    the flops, None if they are not known.
+    threads, batch_size, size, num_layers, columns and cell_tokens. It gives each name, the seconds
+    of each round and the flops, None if they are not known.
     """
     set_up(options["threads"], options["dtype"])
     runners, flops = {}, dict.fromkeys(names)
@@ -219,17 +225,21 @@ def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> lis
 def measure_memory(name: str, options: dict[str, Any]) -> float:
     """The peak of the first pass of a length, in MB above the loaded model.
 
-    A short pass comes before, so that the program's code and what it keeps of the weights count as
-    loaded: TensorFlow's allocator keeps what a pass has used.
+    Short passes of two lengths come before, so that the program's code, its graphs and what it
+    keeps of the weights count as loaded: TensorFlow's allocator keeps what a pass has used.
     """
     set_up(options["threads"], options["dtype"])
-    short = options | {"length": _SHORT}
     encoder = built_encoder(encoder_config(name, options))
     # A Linformer takes one length. Packed kernels would count for it alone.
     takes_one_length = encoder.config.fixed_length is not None
-    warmed = built_encoder(encoder_config(name, short)) if takes_one_length else encoder
     run = forward_pass(encoder, pack_kernels=False)
-    (forward_pass(warmed, pack_kernels=False) if takes_one_length else run)(made_up_features(short))
+    for length in _SHORT:
+        short = options | {"length": length}
+        if takes_one_length:
+            one = forward_pass(built_encoder(encoder_config(name, short)), pack_kernels=False)
+        else:
+            one = run
+        one(made_up_features(short))
     features = made_up_features(options)
     loaded = _reset_peak()
     run(features)
@@ -240,10 +250,18 @@ def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str
     """Times training steps after a first one; for a process of its own.
 
     It gives the seconds and the processor seconds of each, and the peak of all, with tracing, in MB
-    above the loaded model and optimizer.
+    above the loaded model and optimizer. A step of "limit" is the bare products of the forward pass
+    three times, since the gradients take two of the same size for each.
     """
     set_up(options["threads"], options["dtype"])
-    step = training_step(encoder_config(name, options), options, name.endswith(RECOMPUTE))
+    if name == "limit":
+        products = _limit(options)
+
+        def step() -> None:
+            for _ in range(3):
+                products()
+    else:
+        step = training_step(encoder_config(name, options), options, name.endswith(RECOMPUTE))
     loaded = _reset_peak()
     step()
     seconds, cpu_seconds = [], []
@@ -260,7 +278,8 @@ def _limit(options: dict[str, Any]) -> Callable[[], Any]:
     """The bare products of each layer's matrices, one layer after the other."""
     import tensorflow as tf
 
-    size, inner = EncoderConfig().hidden_size, EncoderConfig().intermediate_size
+    config = encoder_config("tapas", options)
+    size, inner = config.hidden_size, config.intermediate_size
     dtype = tf.bfloat16 if options["dtype"].endswith("bfloat16") else tf.float32
 
     def random(*shape: int) -> tf.Variable:

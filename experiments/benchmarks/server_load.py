@@ -11,6 +11,7 @@ at random times, at 80 % of what the server took before. Clients and server shar
 import asyncio
 import itertools
 import json
+import logging
 import pathlib
 import random
 import statistics
@@ -45,6 +46,7 @@ class Reply(NamedTuple):
 
 
 def main(_: list[str]) -> None:
+    logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells each request
     start = time.monotonic()
     command = [sys.executable, "-m", "mate_tf", "serve", "--name=tables", "--port=8091"]
     command += [f"--max-tokens={_LONG_TOKENS.value}", "--max-body-bytes=4000000"]
@@ -119,7 +121,7 @@ async def _ask(client, body: bytes) -> Reply:
     try:
         reply = await client.post("/v1/models/tables:predict", content=body)
         outcome = str(reply.status_code)
-        if reply.status_code == 413:
+        if reply.status_code >= 400:
             outcome += " " + reply.json()["code"]
     except httpx.TransportError as error:
         outcome = type(error).__name__

@@ -68,7 +68,8 @@ def _read_forms() -> dict[str, tuple[str, ...]]:
 
 
 FORMS = _read_forms()
-HELD_OUT = {"look_up": FORMS.pop("held_out_look_up")}
+_HELD_OUT = "held_out_"
+HELD_OUT = {n.removeprefix(_HELD_OUT): FORMS.pop(n) for n in [*FORMS] if n.startswith(_HELD_OUT)}
 
 
 @dataclass(frozen=True)
@@ -82,7 +83,7 @@ class QuestionsConfig:
         max_seq_length: tokens of a question with its table, special tokens included.
         max_question_tokens: tokens of the question alone.
         operations: those of OPERATIONS that are used.
-        held_out_forms: asks in words that no other question has; for look_up alone.
+        held_out_forms: asks in words that no other question has, where there are such words.
         absent: the share of questions whose table is changed so that it no longer answers them.
         rewritten: the share of tables whose numbers and dates are written in another way.
         seed: all draws follow from it and from the table's identifier.
@@ -112,10 +113,6 @@ class QuestionsConfig:
         require(
             bool(self.operations) and not unknown,
             f"expected operations among {OPERATIONS}, got {unknown or 'none'}",
-        )
-        require(
-            not self.held_out_forms or self.operations == ("look_up",),
-            f"expected held_out_forms with the operation look_up alone, got {self.operations}",
         )
 
     @property
@@ -176,7 +173,8 @@ def _draw_several(
         if len(texts) == count:
             return
         operation = rng.choices(config.operations, shares)[0]
-        if (drawn := draw(operation, table, rng)) is None:
+        drawn = draw(operation, table, rng)
+        if drawn is None or (config.held_out_forms and drawn.form not in HELD_OUT):
             continue
         text = phrase(drawn, table, rng, config.held_out_forms)
         is_long = wordpiece.ids_and_lengths([text])[1][0] > config.max_question_tokens
@@ -226,8 +224,11 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
     It is about columns that have names, of the table that it was drawn from.
     """
     places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
-    forms, words = _scaled(drawn.form, places.get("N", ""), rng)
-    form = rng.choice((HELD_OUT if held_out else FORMS)[forms])
+    if held_out:
+        form, words = rng.choice(HELD_OUT[drawn.form]), {}
+    else:
+        forms, words = _scaled(drawn.form, places.get("N", ""), rng)
+        form = rng.choice(FORMS[forms])
     places |= {**words, **drawn.words}
     places |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
     if drawn.form.startswith(_OF_SEVERAL) and rng.random() < 0.8:

@@ -183,7 +183,16 @@ def by_groups(
     groups = heads.groups
     sizes = [group.num_heads for group in groups]
     first_heads = itertools.accumulate([0, *sizes[:-1]])
-    split = [tf.split(heads_first(tensor), sizes, axis=1) for tensor in projected]
+
+    def of_groups(tensor: tf.Tensor) -> list[tf.Tensor]:
+        """The heads of each group. From [B, S, H, E] to [B, h, S, E] each."""
+        if len(set(sizes)) > 1:
+            return [heads_first(part) for part in tf.split(tensor, sizes, axis=2)]
+        # One copy, whose parts need no other.
+        shape = [-1, tf.shape(tensor)[1], len(sizes), sizes[0], heads.head_size]
+        return tf.unstack(tf.transpose(tf.reshape(tensor, shape), [2, 0, 3, 1, 4]))
+
+    split = [of_groups(tensor) for tensor in projected]
     contexts = []
     for index, (first_head, plan, *tensors) in enumerate(
         zip(first_heads, plans, *split, strict=True)
@@ -191,7 +200,8 @@ def by_groups(
         dropped = dropout and dropout.fold_in(index)
         relations = heads.relations_of(groups[index])
         given = OfGroup(Projected(*tensors), first_head, relations, dropped, scores_are_small)
-        contexts.append(attend_group(given, plan))
+        with tf.control_dependencies(contexts):  # the views of the groups before are freed by then
+            contexts.append(attend_group(given, plan))
     context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
     return heads_first(context)  # and back: [B, S, H, E]
 

@@ -51,7 +51,8 @@ def test_training_steps_are_measured_too(tmp_path):
     text = run(tmp_path, *options)
     lines = measured(tmp_path)
     assert [(line["of"], line["name"]) for line in lines] == [
-        (of, name) for name in names for of in ("time", "memory")
+        ("time", "limit"),
+        *((of, name) for name in names for of in ("time", "memory")),
     ]
     assert all(line["cpu_seconds"][0] > 0 for line in lines if line["of"] == "time")
     assert "| 64 | mate+recompute |" in text
