@@ -19,7 +19,10 @@ from mate_tf.config import ARCHITECTURES, TYPE_FEATURES, AttentionConfig, Encode
 from mate_tf.private_apis import functions_of
 
 RECOMPUTE = "+recompute"  # behind the name of an architecture: activations computed twice
-SIZES = {"base": {}, "minilm": {"hidden_size": 384, "intermediate_size": 1536}}  # beside layers
+SIZES: dict[str, dict[str, Any]] = {  # beside the number of layers
+    "base": {},
+    "minilm": {"hidden_size": 384, "intermediate_size": 1536},
+}
 _QUESTION_TOKENS = 16
 _SHORT = (64, 96)  # tokens of the passes before a measurement
 Result = TypeVar("Result")

@@ -224,8 +224,9 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
     It is about columns that have names, of the table that it was drawn from.
     """
     places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
+    words: dict[str, str] = {}
     if held_out:
-        form, words = rng.choice(HELD_OUT[drawn.form]), {}
+        form = rng.choice(HELD_OUT[drawn.form])
     else:
         forms, words = _scaled(drawn.form, places.get("N", ""), rng)
         form = rng.choice(FORMS[forms])

@@ -192,13 +192,11 @@ def by_groups(
         shape = [-1, tf.shape(tensor)[1], len(sizes), sizes[0], heads.head_size]
         return tf.unstack(tf.transpose(tf.reshape(tensor, shape), [2, 0, 3, 1, 4]))
 
-    split = [of_groups(tensor) for tensor in projected]
-    contexts = []
-    for index, (first_head, plan, *tensors) in enumerate(
-        zip(first_heads, plans, *split, strict=True)
-    ):
+    parts = zip(groups, first_heads, plans, *map(of_groups, projected), strict=True)
+    contexts: list[tf.Tensor] = []
+    for index, (group, first_head, plan, *tensors) in enumerate(parts):
         dropped = dropout and dropout.fold_in(index)
-        relations = heads.relations_of(groups[index])
+        relations = heads.relations_of(group)
         given = OfGroup(Projected(*tensors), first_head, relations, dropped, scores_are_small)
         with tf.control_dependencies(contexts):  # the views of the groups before are freed by then
             contexts.append(attend_group(given, plan))
@@ -324,9 +322,7 @@ def window_pairs(
     Returns:
         bool [B, F, T]; None if there is no window in an order of the feature `sort_by`.
     """
-    if sort_by is None or not isinstance(config, MateConfig):
-        return None
-    if config.bucket_size == 0 or config.coverage is not None:
+    if not (sort_by and isinstance(config, MateConfig) and config.bucket_size) or config.coverage:
         return None
     rank = token_rank(token_order(features, sort_by))
     bucket = bucket_ids(rank, config.bucket_size, config.global_size)  # [B, S]

@@ -176,8 +176,7 @@ def _forward(rounds: Rounds, tiles: Projected, weighing: Weighing) -> tuple[tf.T
         return in_rounds()
 
     def in_one_round() -> tuple[tf.Tensor, tf.Tensor]:
-        sums = _sums(tf.zeros([], tf.int32), first, tiles, weighing, lowest)
-        return _finished(sums, tiles.query)
+        return _finished(_sums(tf.constant(0), first, tiles, weighing, lowest), tiles.query)
 
     return tf.cond(rounds.num_pairs <= rounds.size, in_one_round, in_rounds)
 

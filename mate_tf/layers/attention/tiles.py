@@ -75,8 +75,7 @@ def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan
         return ordered.map(lambda feature: tf.reshape(feature, [-1, number, size]))  # [B, N, R]
 
     def count(size: int) -> tf.Tensor:
-        meet = tiles_meet(tiles_of(size), sort_by)
-        return tf.reduce_sum(tf.cast(meet, tf.float32))
+        return tf.reduce_sum(tf.cast(tiles_meet(tiles_of(size), sort_by), tf.float32))
 
     fine, coarse = tile_size, _COARSER * tile_size
     size: int | tf.Tensor = fine
