@@ -34,8 +34,11 @@ document.addEventListener("click", (event) => {
   event.target.closest("#result .long")?.classList.toggle("whole");
 });
 
+// Gradio fetches the code of each kind of field by itself, so that they come one by one.
+const NEEDED = [TABLE, QUESTION, "#ask", "#result table"];
+
 const waiting = setInterval(() => {
-  if (!document.querySelector(TABLE) || !document.querySelector("#result table")) return;
+  if (!NEEDED.every((selector) => document.querySelector(selector))) return;
   clearInterval(waiting);
   document.documentElement.lang = "en";
   sayAnswers();

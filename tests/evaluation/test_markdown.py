@@ -1,11 +1,6 @@
 """What an evaluation shows as tables."""
 
-from mate_tf.evaluation.report import (
-    ShownAnswer,
-    answers_table,
-    confusion_table,
-    evaluations_table,
-)
+from mate_tf.evaluation.report import ShownAnswer, answers_table, confusion_table, evaluations_table
 
 
 def test_a_row_is_what_was_right_and_a_column_what_was_said():

@@ -144,11 +144,7 @@ def histories(pairs):
 
 def test_the_history_is_the_predicted_answer_before_and_not_the_gold_one():
     found = histories(asked(("s-0_0", "01"), ("s-0_1", "10"), ("s-0_2", "00")))
-    assert found == {
-        "s-0_0": ((), ()),
-        "s-0_1": (((0, 1),), ("2",)),
-        "s-0_2": (((1, 0),), ("3",)),
-    }
+    assert found == {"s-0_0": ((), ()), "s-0_1": (((0, 1),), ("2",)), "s-0_2": (((1, 0),), ("3",))}
 
 
 def test_questions_of_one_place_in_their_sequences_are_asked_together():

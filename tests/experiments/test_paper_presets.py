@@ -3,6 +3,7 @@
 import ast
 import dataclasses
 import json
+import pathlib
 
 import numpy as np
 import pytest
@@ -20,43 +21,7 @@ from mate_tf.training.starting_points import find_config, make_config, presets
 # The release's values (tapas/utils/hparam_utils.py), under the names they have here; "examples" are
 # the training's in all. Below the MATE paper's of pre-training (appendix A.1), whose learning rate
 # and warm-up are the release's defaults.
-PUBLISHED = """\
-sqa_base learning_rate=1.25e-5 warmup_ratio=0.01 batch_size=128 examples=25_600_000
-  max_gradient_value=None num_aggregation_labels=0 select_one_column=True
-  allow_empty_column_selection=False init_cell_selection_weights_to_zero=False
-wtq_base learning_rate=0.0000193581 warmup_ratio=0.128960 batch_size=512 examples=25_600_000
-  max_gradient_value=10.0 num_aggregation_labels=4 use_answer_as_supervision=True
-  answer_loss_cutoff=0.664694 cell_select_pref=0.207951 huber_loss_delta=0.121194
-  temperature=0.0352513 select_one_column=True allow_empty_column_selection=False
-  init_cell_selection_weights_to_zero=True
-wikisql_base learning_rate=0.0000617164 warmup_ratio=0.142400 batch_size=512 examples=25_600_000
-  max_gradient_value=10.0 num_aggregation_labels=4 use_answer_as_supervision=True
-  answer_loss_cutoff=0.185567 cell_select_pref=0.611754 huber_loss_delta=1265.74
-  temperature=0.107515 select_one_column=False allow_empty_column_selection=False
-  init_cell_selection_weights_to_zero=False
-wikisql_supervised_base learning_rate=0.0000412331 warmup_ratio=0.168479 batch_size=512
-  examples=25_600_000 max_gradient_value=10.0 num_aggregation_labels=4
-  use_answer_as_supervision=False answer_loss_cutoff=36.4519 cell_select_pref=0.903421
-  huber_loss_delta=222.088 temperature=0.763141 select_one_column=True
-  allow_empty_column_selection=True init_cell_selection_weights_to_zero=True
-tabfact_base learning_rate=2e-5 warmup_ratio=0.05 batch_size=512 examples=40_960_000
-  max_gradient_value=10.0 num_classes=2 attention_dropout=0.0 hidden_dropout=0.07
-wtq_large learning_rate=0.0000193581 batch_size=512 examples=25_600_000
-tabfact_large learning_rate=2e-5 batch_size=512 examples=40_960_000 num_classes=2
-statements_base learning_rate=2e-5 batch_size=512 examples=40_960_000 num_classes=2
-hybridqa_mate_large learning_rate=1e-5 warmup_ratio=0.05 batch_size=128 examples=10_240_000
-  max_gradient_value=10.0 max_seq_length=2048 bucket_size=42 global_size=116 eval_batch_size=8
-  cell_cross_entropy=True select_one_column=False allow_empty_column_selection=False
-hybridqa_reader_large learning_rate=5e-5 warmup_ratio=0.01 batch_size=512 examples=12_800_000
-  max_gradient_value=10.0 max_seq_length=512 kind="span" max_span_length=10
-mlm_mate_base architecture="mate" max_seq_length=128 length_buckets=() batch_size=512
-  examples=512_000_000 learning_rate=5e-5 warmup_ratio=0.01 next_sentence=True
-mlm_mate_large architecture="mate" max_seq_length=128 length_buckets=() batch_size=512
-  examples=512_000_000 learning_rate=5e-5 warmup_ratio=0.01 next_sentence=True
-mlm_linformer_large architecture="linformer" max_seq_length=2048 length_buckets=() batch_size=128
-  examples=256_000_000 learning_rate=5e-5 warmup_ratio=0.01 next_sentence=True
-mlm_table_etc_large architecture="table_etc" max_seq_length=2048 length_buckets=() batch_size=32
-  examples=64_000_000 learning_rate=5e-5 warmup_ratio=0.01 next_sentence=True"""
+PUBLISHED = pathlib.Path(__file__).with_name("published_values.txt").read_text().rstrip("\n")
 SIZES = {
     "base": {"hidden_size": 768, "num_layers": 12, "num_heads": 12, "intermediate_size": 3072},
     "large": {"hidden_size": 1024, "num_layers": 24, "num_heads": 16, "intermediate_size": 4096},

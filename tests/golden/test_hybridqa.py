@@ -18,12 +18,7 @@ from collections.abc import Iterator
 import numpy as np
 import pytest
 
-from mate_tf.datasets.hybridqa import (
-    expand_cells,
-    expand_with,
-    read_hybridqa,
-    score_sentences,
-)
+from mate_tf.datasets.hybridqa import expand_cells, expand_with, read_hybridqa, score_sentences
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.normalization import normalize_words

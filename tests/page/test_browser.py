@@ -68,10 +68,15 @@ def page(browser, address):
     page.on("pageerror", lambda error: page.wrong.append(str(error)))
     page.on("dialog", lambda dialog: page.wrong.append(dialog.message))
     page.goto(address)
-    page.wait_for_selector("#result table")
+    wait_until_drawn(page)
     yield page
     page.close()
     assert page.wrong == []
+
+
+def wait_until_drawn(page) -> None:
+    """Waits for script.js, which closes the table on a phone, and at its end adds this element."""
+    page.locator("#said").wait_for(state="attached")
 
 
 def ask(page, question: str) -> None:
@@ -138,6 +143,7 @@ def test_axe_finds_nothing(page, scheme, width):
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 900})
     page.reload()
+    wait_until_drawn(page)
     page.wait_for_selector("#result .views")
     assert violations(page) == []
     ask(page, "who landed in 1972, perhaps?")
@@ -233,6 +239,8 @@ def test_a_link_shares_question_and_table_where_it_is_asked_for(page, browser, a
     other.set_default_timeout(120_000)
     requested = []
     other.on("request", lambda request: requested.append(request.url))
+    slow = "**/assets/Index-*.js"  # the code of each kind of field
+    other.route(slow, lambda route: (time.sleep(0.4), route.continue_()))
     other.goto(field.input_value())
     wait_for_answer(other, "a#b")
     assert not any("spain" in url for url in requested)  # what is behind the # is not sent

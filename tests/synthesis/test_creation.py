@@ -27,10 +27,7 @@ QUESTIONS = QuestionsConfig(
     questions_per_table=8, max_seq_length=LENGTH, max_question_tokens=200, seed=1
 )
 STATEMENTS = StatementsConfig(
-    excerpts_per_table=2,
-    operations_per_excerpt=2,
-    max_seq_length=LENGTH,
-    max_statement_tokens=200,
+    excerpts_per_table=2, operations_per_excerpt=2, max_seq_length=LENGTH, max_statement_tokens=200
 )
 TEXTS = ["Lima is in Peru", "nothing of it"]
 BAD = {"id": "short", "header": ["a"], "rows": [["1"]]}

@@ -74,10 +74,7 @@ GRAMMAR = set(
             "the number of rows when Area is higher than the mean Area is 2",
         },
     ),
-    (
-        says(Aggregate("minimum", FOUNDED), "1535", "less"),
-        {"the earliest Founded is before 1535"},
-    ),
+    (says(Aggregate("minimum", FOUNDED), "1535", "less"), {"the earliest Founded is before 1535"}),
     (
         says(Aggregate("last", FOUNDED, of(COUNTRY, "Peru")), "1535", "less"),
         {

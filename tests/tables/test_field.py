@@ -1,9 +1,8 @@
 """Files as people bring them: each case and its relatives are read as their authors meant them."""
 
-import base64
 import gzip
+import pathlib
 import re
-import zlib
 
 import pytest
 
@@ -14,6 +13,8 @@ from tests.tables.workbooks import opendocument, workbook
 
 pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
 pytest.importorskip("lxml", reason='not installed (the extra "formats")')
+
+FOLDER = pathlib.Path(__file__).parent
 
 
 def rows_of(table):
@@ -185,223 +186,13 @@ CASES: dict[str, tuple] = {
     "a day beside a title": ("d.xlsx", sheet(f"Report,,Date:,2024-01-05|{DATED}"), DATED),
 }
 
-# Texts: a name, the file's and its encoding, and what is said of it; what is in it, with ¶ at the
-# end of each line; and the rows that are read.
-TEXTS = """\
-a title as wide as the table (r.csv): 'Statement January' above it is the title
-Statement;January¶¶Region;Sales¶North;100¶South;200¶
-Region,Sales|North,100|South,200
-an empty line below the header (r.csv)
-Item,Q1,Q2¶¶Tea,n/a,n/a¶Milk,1,2¶
-Item,Q1,Q2|Tea,n/a,n/a|Milk,1,2
-days above units (r.csv)
-City,2024-01-01,2024-01-02¶unit,mm,mm¶Lima,1,2¶Quito,3,4¶
-City,2024-01-01,2024-01-02|unit,mm,mm|Lima,1,2|Quito,3,4
-notes of several lines and pairs (r.csv): The note 'Made on 2024-01-05' below
-Region,Q1,Q2¶North,1,2¶South,3,4¶¶Made on 2024-01-05¶By:,Joe,¶
-Region,Q1,Q2|North,1,2|South,3,4
-pairs with colons as wide as the table (r.csv): 2 lines above it are the title
-Report:,Sales¶Date:,2024-01-05¶,¶Region,Sales¶North,100¶South,200¶\0
-Region,Sales|North,100|South,200
-a data frame as it is printed (r.txt): The columns are separated by two or more blanks.
-   name  age¶0   Ann   30¶1   Bob   25¶
-,name,age|0,Ann,30|1,Bob,25
-a title and a date (r.csv): The header is in line 4; 2 lines above it are the title.
-Sales of 2024¶as of 1 May¶¶Region,Sales¶North,100¶South,200¶
-Region,Sales|North,100|South,200
-names of groups beside a name (r.csv): The header is lines 1 and 2.
-,Men,,Women,¶Age,Count,Share,Count,Share¶0-9,5,0.5,6,0.5¶10-19,7,0.6,8,0.4¶
-Age,Men Count,Men Share,Women Count,Women Share|0-9,5,0.5,6,0.5|10-19,7,0.6,8,0.4
-a header with a line of units (r.csv): The header is lines 1 and 2.
-name,mass,height¶,kg,cm¶Ann,60,170¶Bob,80,180¶
-name,mass kg,height cm|Ann,60,170|Bob,80,180
-a line of units below all names (r.csv): The header is lines 1 and 2.
-Time;Speed¶[s];[m/s]¶0,1;5¶0,2;6¶
-Time [s],Speed [m/s]|0;1,5|0;2,6
-days above numbers are a header (r.csv)
-City,2024-01-01,2024-01-02¶Lima,1,2¶Quito,3,4¶
-City,2024-01-01,2024-01-02|Lima,1,2|Quito,3,4
-years above numbers are a header (r.csv)
-Region,2023,2024¶North,17,18¶South,19,20¶
-Region,2023,2024|North,17,18|South,19,20
-no header, with dates (r.csv): There is no header
-2024-01-05,12.5¶2024-01-06,13.5¶
-column 1,column 2|2024-01-05,12.5|2024-01-06,13.5
-comments between lines, and the header again (r.csv): 2 comments are left out.
-name,age¶# one¶Ann,30¶name,age¶# two¶Bob,25¶Source: an office, 2024¶
-name,age|Ann,30|Bob,25
-semicolons and a comma in a name (r.csv): The columns are separated by ';'.
-geo;value, thousand EUR¶DE;10,5¶FR;9,2¶
-geo,value; thousand EUR|DE,10;5|FR,9;2
-a title without the delimiter (r.csv): The header is in line 2
-Statement, of account¶Date;Payee;Amount¶1.2.2024;Shop;-12,5¶2.2.2024;Work;2000,0¶
-Date,Payee,Amount|1.2.2024,Shop,-12;5|2.2.2024,Work,2000;0
-columns of blanks below a title, with a rule (r.txt): separated by two or more blanks
-People of 2024¶¶name      age¶----      ---¶Ann        30¶Bob        25¶
-name,age|Ann,30|Bob,25
-delimiters without columns (r.csv)
-name;;age;;¶Ann;;30;;¶Bob;;25;;¶
-name,age|Ann,30|Bob,25
-blanks before quotes (r.csv)
-name, age¶"Ann", "30"¶"Bob", "25"¶
-name,age|Ann,30|Bob,25
-texts as Excel keeps them (r.csv)
-id¶="007"¶="010"¶
-id|007|010
-UTF-16 (r.tsv utf-16)
-name\tage¶Ann\t30¶Bob\t25¶
-name,age|Ann,30|Bob,25
-UTF-16 without a mark (r.csv utf-16-le): taken to be UTF-16
-name,age¶Ann,30¶Bob,25¶
-name,age|Ann,30|Bob,25
-blank lines of a sheet (r.csv)
-name,age¶Ann,30¶,¶Bob,25¶,¶,¶
-name,age|Ann,30|Bob,25
-the header again within a page (r.html)
-<table><tr><th>City<th>Pop<tr><td>Lima<td>10151<tr><th>City<th>Pop<tr><td>Quito<td>1763</table>
-City,Pop|Lima,10151|Quito,1763
-units and ordinals raised (r.html)
-<table><tr><th>a<th>km<sup>2</sup><tr><td>1<sup>st</sup><td>5</table>
-a,km²|1st,5
-sections of headings that are empty (r.html)
-<table><tr><th>Item<th>2023<tr><th>Assets<th><tr><td>Cash<td>1</table>
-Item,2023|Assets,|Cash,1
-a title over all columns of a page (r.html)
-<table><tr><th colspan=2>Cities<tr><th>City<th>Pop<tr><td>Lima<td>10151<tr><td>Quito<td>1763</table>
-City,Pop|Lima,10151|Quito,1763
-numbers by name (r.json)
-{"Lima": 10, "Quito": 2.5}
-key,value|Lima,10|Quito,2.5
-objects by year (r.json)
-{"2023": {"sales": 1}, "2024": {"sales": 3}}
-key,sales|2023,1|2024,3
-columns of objects by name (r.json)
-{"age": {"Ann": 30, "Bob": 25}, "city": {"Ann": "Rome", "Bob": null}}
-key,age,city|Ann,30,Rome|Bob,25,
-labels of pandas (r.json)
-{"columns": ["age"], "index": ["Ann", "Bob"], "data": [[30], [25]]}
-,age|Ann,30|Bob,25
-a table within other keys (r.json)
-{"ok": true, "result": {"fields": [{"id": "name"}], "records": [{"name": "Ann"}]}}
-name|Ann
-lines without the keys that are null (r.jsonl)
-{"a": 1, "b": "x"}¶¶{"a": 2}¶
-a,b|1,x|2,
-lists without a header (r.json): There is no header
-[[30, "Rome"], [25, "Oslo"]]
-column 1,column 2|30,Rome|25,Oslo
-lists with years above (r.json)
-[["Area", 2023, 2024], ["North", 17, 18], ["South", 19, 20]]
-Area,2023,2024|North,17,18|South,19,20
-objects by name within a key (r.json)
-{"items": {"Ann": {"age": 30}, "Bob": {"age": 25}}}
-key,age|Ann,30|Bob,25
-objects within a key (r.json)
-{"count": 2, "results": [{"name": "Ann", "age": 30}, {"name": "Bob", "age": 25}]}
-name,age|Ann,30|Bob,25
-objects in objects (r.json)
-[{"name": "Ann", "at": {"city": "Rome", "tags": ["x", "y"]}}]
-name,at.city,at.tags|Ann,Rome,x; y
-a page named as a workbook (r.xls): read as a page of HTML, although
-<table><tr><th>City<th>Pop<tr><td>Lima<td>10151<tr><td>Quito<td>1763</table>
-City,Pop|Lima,10151|Quito,1763
-JSON named as text (r.txt): read as JSON
-[{"name": "Ann", "age": 30}]
-name,age|Ann,30
-lines of JSON named as text (r.csv): read as JSON Lines, although
-{"name": "Ann", "age": 30}¶{"name": "Bob", "age": 25}¶
-name,age|Ann,30|Bob,25
-a table as databases print it (r.txt): read as Markdown
-+-----+-----+¶| name | age |¶+-----+-----+¶| Ann | 30 |¶| Bob | 25 |¶+-----+-----+¶
-name,age|Ann,30|Bob,25
-text of any name (r.dat2)
-name,age¶Ann,30¶Bob,25¶
-name,age|Ann,30|Bob,25
-Markdown (r.md)
-# People¶¶| name | age |¶|---|---:|¶| Ann[^1] | 30 |¶| Bob | 25[^b] |¶¶more¶
-name,age|Ann,30|Bob,25
-t (t.csv)
-Sales, of 2024¶Area,Sales¶N,100¶S,200¶
-Area,Sales|N,100|S,200
-block (block.csv)
-Table¶by day, in EUR¶more¶a;b¶x;1,5¶y;2,5¶z;3,5¶___¶Stand, 2024¶fin¶end¶
-a,b|x,1;5|y,2;5|z,3;5
-notes (notes.csv)
-n,a,c¶x,3,R¶y,2,O¶¶Notes:¶1. early¶2. rounded, see text¶
-n,a,c|x,3,R|y,2,O
-fixed (fixed.txt)
-City    Land     Pop¶Lima    Peru  10,151¶Bern    CH     1,763¶
-City,Land,Pop|Lima,Peru,10;151|Bern,CH,1;763
-sqlplus (sqlplus.txt)
-ID    NAME¶----- -----¶1     Ann¶2     Bob¶¶2 rows selected.¶
-ID,NAME|1,Ann|2,Bob
-words (words.dat)
-name age city¶Ann 30 Rome¶Bob 25 Oslo¶
-name,age,city|Ann,30,Rome|Bob,25,Oslo
-carets (carets.csv)
-a^b¶1^x¶2^y¶
-a,b|1,x|2,y
-grid (grid.rst)
-+-+-+¶|a|b|¶+=+=+¶|1|2|¶+-+-+¶|3|4|¶+-+-+¶
-a,b|1,2|3,4
-marks (marks.md)
-|a|b|¶|-|-|¶|10^1^|3<sup>2</sup>|¶
-a,b|10,3
-totals (totals.html)
-<table><tr><th>a<th>b<tr><th>Total<th>6<tr><td>x<td>6</table>
-a,b|Total,6|x,6
-paged (paged.json)
-[{"page": 1}, [{"a": 1}, null, {"a": 2}]]
-a|1|2
-unicode (unicode.xls utf-16)
-a\tb¶1\t2¶
-a,b|1,2
-rules of stars around the header (r.csv): The header is in line 3
-The Bank,,¶***,***,***¶Day,Text,Sum¶***,***,***¶1/4/24,Shop,1.5¶15/4/24,Pay,2¶___,___,___¶
-Day,Text,Sum|1/4/24,Shop,1.5|15/4/24,Pay,2
-comments above, and another table below (r.csv): Another table begins in line 9
-# ---¶# Pages¶# ---¶¶Page,Visits,Rate¶/,"1,100",45%¶/a,50,30%¶¶Day,Visits¶1/1/24,6¶1/2/24,5¶
-Page,Visits,Rate|/,1;100,45%|/a,50,30%
-notes below a gap in lines as long as the others (r.csv): The note 'Last change: May' below
-Name,Code,2020¶Chile,CL,19.3¶Peru,PE,33.3¶,,¶From a survey: 1,,¶Last change: May,,¶
-Name,Code,2020|Chile,CL,19.3|Peru,PE,33.3
-titles behind an empty column (r.csv): 'Budget' above it is the title
-,Budget,,¶,,,¶,Item,Plan,Actual¶,Rent,"1,200","1,250"¶,Food,400,380¶
-Item,Plan,Actual|Rent,1;200,1;250|Food,400,380
-names of two levels and of labels (r.csv): The header is lines 1 and 2.
-,2023,2023,2024¶,H1,H2,H1¶region,,,¶N,1,2,3¶S,5,6,7¶
-region,2023 H1,2023 H2,2024 H1|N,1,2,3|S,5,6,7
-columns as wide as dashes (r.txt): as wide as the dashes below their names.
-id   name   city¶---- ------ --------¶   1 Ann    New York¶   2 Bob    Oslo¶
-id,name,city|1,Ann,New York|2,Bob,Oslo
-quoted names and blanks (r.txt): The columns are separated by blanks.
-"city" "pop"¶"1" "San José" 10¶"2" "Lima" 2¶
-,city,pop|1,San José,10|2,Lima,2
-bars around cells of one width (r.txt)
--------------¶|Item |Stock|¶-------------¶|A1   |   12|¶|A2   |   35|¶-------------¶
-Item,Stock|A1,12|A2,35
-an object in lines, named as lines of JSON (r.jsonl)
-[¶ {"name": "Ann", "age": 30},¶ {"name": "Bob", "age": 25}¶]¶
-name,age|Ann,30|Bob,25
-hits (r.json)
-{"took": 3, "hits": {"total": {"value": 2}, "hits": [{"_source": {"city": "Lima"}}]}}
-_source.city|Lima
-facts (r.html)
-<table><tr><th>Capital<td>Lima<tr><th>People<td>34,049,588</table>
-key,value|Capital,Lima|People,34;049;588
-a section over some columns (r.html)
-<table><tr><th>Item<th>2023<th>2024<tr><th colspan=2>Assets<th><tr><td>Cash<td>1<td>2</table>
-Item,2023,2024|Assets,Assets,|Cash,1,2
-degrees (degrees.csv cp1252)
-city,temp¶Lima,20°C¶Rome,9°C¶
-city,temp|Lima,20°C|Rome,9°C
-mail (mail.csv iso2022_jp)
-都市,x¶東京,1¶
-都市,x|東京,1"""
-
 
 def text_cases():
-    lines = TEXTS.split("\n")
+    """Cases of three lines: a name, the file's and its encoding, and what is said of it; what is in
+    it, with ¶ at the end of each line; and the rows that are read.
+    """
+    text = FOLDER.joinpath("texts.txt").read_text(encoding="utf-8").rstrip("\n")
+    lines = text.replace("\\t", "\t").replace("\\0", "\0").split("\n")
     for head, content, rows in zip(lines[::3], lines[1::3], lines[2::3], strict=True):
         name, file, codec, said = re.fullmatch(r"(.*?) \((\S+) ?(\S*)\)(?:: (.*))?", head).groups()
         content = content.replace("¶", "\n").encode(codec or "utf-8")
@@ -440,26 +231,10 @@ def test_what_would_be_misread_is_refused_with_a_remedy(name, content, message):
         read_content(content if isinstance(content, bytes) else content.encode(), name)
 
 
-# By xlwt: a title, and a row that is hidden; pressed by zlib.
-EXCEL_97 = (
-    "c-rk)OGs2v82-<lJ5R@PMn_AnX&4`siB7d?qoYB&O3Y1BL8&uEm=6XQ8B~_J45C&=8^PXSwdp|_Js^StqZUCBXi=Ls1q"
-    "ChC+jsuC*G8KQ4wO*b|8o9w{_mXsanJeBJ%{^pJTNhQvt*LyQ9apcMst%R4HGDCL+}&&HBB~++J&N7^iPr7g@tt3>0a&"
-    "&r(8q1-jk%z4fPQ?(R-9#)Jx4h-HGrb(ngM<O~@GPzy+NL;-g}YDxY}=^8)7AdE|ZO4UC**UWc(0Vh4@KnyWVGS-f3|a"
-    "G#H)-P^45mXWnoNY7*zA3Y^fW9`(K+~0P<>aaRyJ3^|LMhM%bDbbxsO4&^pNF|EaL@Pq7pDt1kQKURlR$W#GEE-ZhbP3"
-    "uNl@wBQ>9YJ-#^beJUA6uF6BNY08=>!7nCP4FfqfXZ@WsUi0sk=<cbecXtav8ejm6J|%LK@T=O7g_;a;lAi07L4^_lq1"
-    "Gx6&;@f$Gln{VQ`z{GFR#BZUA-=YkD&nVba1ElTY@Ba|y_KPF65gVuQsdnqv5n!!}-kxM1c4-?*J4y#i93_FW7v&&Ize"
-    "g(YdFP*V-sSQ+;02FkzGOSVr-2`<Jay&kt1ay<vE7Ue@Eu1+AgDq{M;aZI8s5Xux8pgTla~r#@o{A*!%G!gSi}4{dnx6"
-    "13G*OEqONQy)Ek=zdCUp!t%Tq8Os``r)7q=h9{RlXPH5;uY&F`WO_PU$qi<rv6v5QQIZi=?R4uB-xwDe)#*A9%r|3K8#"
-    "lM}XF2%3MuIbmmJenpCHv`Nc$V(v4mhsqGOJvXztR;C$GUhlXDUfWlk`0nNE2(VPknE5gdUVP>KQ_gu-wyN)ij7f-XR&"
-    "~;O>0^Z5+MU0KT(ixJ26ycs|s6n>Q-%OR>QD5M&*nxVZTdx28uDia^;@FQYj-TOE$LT(k-d;;v0ju#Fo)>@a41)JVaMz"
-    "vT*Dw^jGlU=Fq2xBZ>!ziaoJU=8@t;+s<?NQJ>FLe$^}abW6TA?mfTALl#+Nkwq3+WKM!lAL0{E)$c3voO9~`b#QEIGu"
-    "CgC|CU;*2Tvbv8JnmZb&~qC%AX>#3&WOJppNmsP|`MdPf{nfa~z#n=P&NCBK>_9tmyx9TPR!qGug!Xm;L_)U=e7*"
-)
-
-
 def test_a_workbook_of_excel_97_is_as_it_is_shown():
     pytest.importorskip("xlrd", reason='not installed (the extra "formats")')
-    content = zlib.decompress(base64.b85decode(EXCEL_97))
+    # By xlwt: a title, and a row that is hidden.
+    content = FOLDER.joinpath("excel_97.xls").read_bytes()
     table = read_content(content, "t.xls")
     first = "12.5%,-$1.50,00007,2024-01-05,36:00:00,x"
     second = "50.0%,$12.00,00042,2024-01-07 10:30:00,6:00:00,True"

@@ -31,31 +31,19 @@ from tests.weights.small_models import (
 
 # The folders of google/tapas-*-finetuned-wtq, -sqa and -tabfact; null is how transformers writes
 # what a task does not use.
-WTQ = {
+WTQ: dict[str, Any] = {
     "architectures": ["TapasForQuestionAnswering"],
     "aggregation_labels": {"0": "NONE", "1": "SUM", "2": "AVERAGE", "3": "COUNT"},
-    "aggregation_loss_weight": 1.0,
-    "aggregation_temperature": 1.0,
-    "allow_empty_column_selection": False,
-    "answer_loss_cutoff": 0.664694,
-    "answer_loss_importance": 1.0,
-    "average_approximation_function": "ratio",
-    "average_logits_per_cell": False,
-    "cell_selection_preference": 0.207951,
-    "disable_per_token_loss": False,
-    "huber_loss_delta": 0.121194,
-    "init_cell_selection_weights_to_zero": True,
-    "max_num_columns": 32,
-    "max_num_rows": 64,
-    "no_aggregation_label_index": 0,
-    "num_aggregation_labels": 4,
-    "positive_label_weight": 10.0,
-    "select_one_column": True,
-    "temperature": 0.0352513,
-    "use_answer_as_supervision": True,
-    "use_gumbel_for_aggregation": False,
-    "use_gumbel_for_cells": False,
-    "use_normalized_answer_loss": False,
+    **dict(aggregation_loss_weight=1.0, aggregation_temperature=1.0),
+    **dict(allow_empty_column_selection=False, answer_loss_cutoff=0.664694),
+    **dict(answer_loss_importance=1.0, average_approximation_function="ratio"),
+    **dict(average_logits_per_cell=False, cell_selection_preference=0.207951),
+    **dict(disable_per_token_loss=False, huber_loss_delta=0.121194),
+    **dict(init_cell_selection_weights_to_zero=True, max_num_columns=32, max_num_rows=64),
+    **dict(no_aggregation_label_index=0, num_aggregation_labels=4, positive_label_weight=10.0),
+    **dict(select_one_column=True, temperature=0.0352513, use_answer_as_supervision=True),
+    **dict(use_gumbel_for_aggregation=False, use_gumbel_for_cells=False),
+    **dict(use_normalized_answer_loss=False),
 }
 GIVEN: dict[str, Any] = {"allow_empty_column_selection": True, "use_answer_as_supervision": False}
 NOTHING = dict.fromkeys(
