@@ -11,11 +11,13 @@ from typing import Any
 
 
 def silence_tensorflow() -> None:
-    """Keeps TensorFlow's C++ side quiet; call it before TensorFlow is imported.
+    """Keeps TensorFlow quiet; call it before TensorFlow is imported.
 
-    It logs harmless errors on machines without a GPU. What matters is raised.
+    Its C++ side logs harmless errors on machines without a GPU. What matters is raised. Its Python
+    side logs which devices a strategy has.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.getLogger("tensorflow").addFilter(is_ours_or_serious)
 
 
 def say(text: str) -> None:
