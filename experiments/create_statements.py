@@ -31,7 +31,7 @@ and the same flags give the same files.
 from absl import flags
 
 from experiments import program
-from experiments.paper.made_of_tables import SEED, files
+from experiments.paper.made_of_tables import files
 
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "synthetic, counterfactual or both")
 _LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement and its excerpt")
@@ -49,15 +49,16 @@ def main(_) -> None:
     from mate_tf.synthesis.creation import write_statements
     from mate_tf.synthesis.statements import StatementsConfig
 
+    of = files()
     config = StatementsConfig(
         excerpts_per_table=_EXCERPTS.value,
         operations_per_excerpt=_OPERATIONS.value,
         max_seq_length=_LENGTH.value,
         max_rows=_ROWS.value,
         max_columns=_COLUMNS.value,
-        seed=SEED.value,
+        seed=of.seed,
     )
-    print(write_statements(files(), config, _KINDS.value))
+    print(write_statements(of, config, _KINDS.value))
 
 
 if __name__ == "__main__":
