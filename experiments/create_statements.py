@@ -25,7 +25,8 @@ intermediate pre-training"):
 Writes {part}.jsonl for each of --parts, in the format of docs/training.md: class 1 is true. All
 statements about a table are in one part, which follows from the table's name. To keep a data set's
 own division, run it again with --splits=dev --parts=dev=100. A file appears once it is complete,
-and the same flags give the same files.
+and the same flags give the same files. --num_shards and --beam_options are as of
+experiments/create_data.py, which reads the shards.
 """
 
 from absl import flags
