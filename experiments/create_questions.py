@@ -26,7 +26,7 @@ it is complete, and the same flags give the same files.
 from absl import flags
 
 from experiments import program
-from experiments.paper.made_of_tables import SEED, files
+from experiments.paper.made_of_tables import files
 
 _LENGTH = flags.DEFINE_integer("max_seq_length", 192, "tokens of a question and its excerpt")
 _PER_TABLE = flags.DEFINE_integer("questions_per_table", 64, "the most questions about a table")
@@ -43,6 +43,7 @@ def main(_) -> None:
     from mate_tf.synthesis.creation import write_questions
     from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig
 
+    of = files()
     config = QuestionsConfig(
         questions_per_table=_PER_TABLE.value,
         whole_tables=_WHOLE.value,
@@ -51,9 +52,9 @@ def main(_) -> None:
         held_out_forms=_HELD_OUT.value,
         absent=_ABSENT.value,
         rewritten=_REWRITTEN.value,
-        seed=SEED.value,
+        seed=of.seed,
     )
-    print(write_questions(files(), config))
+    print(write_questions(of, config))
 
 
 if __name__ == "__main__":

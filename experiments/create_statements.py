@@ -25,13 +25,14 @@ intermediate pre-training"):
 Writes {part}.jsonl for each of --parts, in the format of docs/training.md: class 1 is true. All
 statements about a table are in one part, which follows from the table's name. To keep a data set's
 own division, run it again with --splits=dev --parts=dev=100. A file appears once it is complete,
-and the same flags give the same files.
+and the same flags give the same files. --num_shards and --beam_options are as of
+experiments/create_data.py, which reads the shards.
 """
 
 from absl import flags
 
 from experiments import program
-from experiments.paper.made_of_tables import SEED, files
+from experiments.paper.made_of_tables import files
 
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "synthetic, counterfactual or both")
 _LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement and its excerpt")
@@ -49,15 +50,16 @@ def main(_) -> None:
     from mate_tf.synthesis.creation import write_statements
     from mate_tf.synthesis.statements import StatementsConfig
 
+    of = files()
     config = StatementsConfig(
         excerpts_per_table=_EXCERPTS.value,
         operations_per_excerpt=_OPERATIONS.value,
         max_seq_length=_LENGTH.value,
         max_rows=_ROWS.value,
         max_columns=_COLUMNS.value,
-        seed=SEED.value,
+        seed=of.seed,
     )
-    print(write_statements(files(), config, _KINDS.value))
+    print(write_statements(of, config, _KINDS.value))
 
 
 if __name__ == "__main__":

@@ -35,7 +35,7 @@ from experiments import program
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say
 
-_DEVICES = program.define_flags(arguments.add_devices)
+_DEVICES = program.define_flags(arguments.add_training_devices)
 _CONFIG = flags.DEFINE_string(
     "config",
     None,

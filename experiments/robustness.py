@@ -23,7 +23,7 @@ from absl import flags
 from experiments import program
 from mate_tf.command_line import arguments
 
-_OPTIONS = program.define_flags(arguments.add_model, arguments.add_questions)
+_OPTIONS = program.define_flags(arguments.add_model, arguments.add_questions, arguments.add_devices)
 _PERTURBATIONS = flags.DEFINE_integer(
     "num_perturbations", 1, "how many orders of each table are tried", lower_bound=1
 )

@@ -101,6 +101,19 @@ def compiles_with_xla() -> bool:
     return control_flow_util.GraphOrParentsInXlaContext(tf.compat.v1.get_default_graph())
 
 
+def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
+    """The same tensor, which XLA keeps as it is; it does not compute it again from what it is of.
+
+    TensorFlow has no public name for it. Outside of XLA nothing happens.
+    """
+    if not compiles_with_xla():
+        return tensor
+    from tensorflow.compiler.tf2xla.ops import gen_xla_ops
+
+    (kept,) = gen_xla_ops.xla_optimization_barrier([tensor])
+    return kept
+
+
 def gradient_registry() -> dict[str, dict[str, Any]]:
     """All registered gradients by name: each entry holds the function as "type".
 
@@ -212,8 +225,10 @@ def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> TpuProgram:
         topology, "tpu", chips_per_host_bounds=(1, 1, 1), num_slices=1
     ).devices
     with mlir.make_ir_context():
+        module = _module(program)
+        _draw_as_tpu(module)
         compiled = device.client.compile(
-            _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
+            module, xla_client.DeviceList((device,)), xla_client.CompileOptions()
         )
     (optimised,) = compiled.hlo_modules()
     memory = compiled.get_compiled_memory_stats()
@@ -233,6 +248,39 @@ def compile_for_device(program: bytes, device: Any) -> Any:
         return device.client.compile_and_load(
             _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
         )
+
+
+def _draw_as_tpu(module: Any) -> None:
+    """Draws random numbers by the chip's own generator, as TensorFlow does on a TPU.
+
+    A program that was made where there is none draws them by Philox, which takes a TPU thousands of
+    operations and up to 32 times the memory of its results.
+    """
+    from jax._src.lib.mlir import ir
+    from jax._src.lib.mlir.dialects import hlo
+
+    drawing = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == "stablehlo.rng_bit_generator":
+            drawing.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    for operation in drawing:
+        # Philox has a key and two counters, uint64 [3]; this one a key and a counter.
+        with ir.InsertionPoint(operation), operation.location:
+            places = [ir.DenseI64ArrayAttr.get([number]) for number in (0, 2, 3, 1)]
+            begin, middle, end, step = places
+            state = hlo.slice(operation.operands[0], begin, middle, step)
+            algorithm = hlo.RngAlgorithmAttr.get("DEFAULT")
+            results = state.type, operation.results[1].type
+            own = hlo.RngBitGeneratorOp(*results, algorithm, state)
+            rest = hlo.slice(operation.operands[0], middle, end, step)
+            new = hlo.concatenate([own.results[0], rest], 0)
+        operation.results[0].replace_all_uses_with(new)
+        operation.results[1].replace_all_uses_with(own.results[1])
+        operation.erase()
 
 
 def _module(program: bytes) -> Any:

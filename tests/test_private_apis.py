@@ -57,6 +57,17 @@ def test_a_graph_for_xla_is_told_from_another():
     assert not private_apis.compiles_with_xla()
 
 
+def test_xla_keeps_what_is_behind_a_barrier():
+    number = tf.constant(3.0)
+
+    def function(number: tf.Tensor) -> tf.Tensor:
+        return private_apis.xla_barrier(number + 1.0) + 1.0
+
+    compiled = tf.function(function, jit_compile=True, autograph=False)
+    assert "opt-barrier" in compiled.experimental_get_compiler_ir(number)(stage="hlo")
+    assert function(number) == compiled(number) == 5.0
+
+
 def test_a_gradient_of_a_graph_is_in_the_registry_and_functions_within_it_are_listed():
     def gradient(upstream: tf.Tensor) -> tf.Tensor:
         return 3.0 * upstream

@@ -142,9 +142,10 @@ def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -
 def _checksum(config: Any, compiler: str) -> str:
     """Changes with all that a result depends on: the config, the library's code, the compiler."""
     digest = hashlib.sha256(repr((config, compiler)).encode())
-    for room in ("layers", "models", "training"):
-        for path in sorted((_ROOT / "mate_tf" / room).rglob("*.py")):
-            digest.update(path.read_bytes())
+    rooms = (_ROOT / "mate_tf" / room for room in ("layers", "models", "training"))
+    files = [path for room in rooms for path in sorted(room.rglob("*.py"))]
+    for path in (*files, _ROOT / "mate_tf" / "private_apis.py"):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

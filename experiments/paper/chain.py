@@ -47,7 +47,7 @@ _OUTPUT = flags.DEFINE_string("output_dir", None, "folder of the stages", requir
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _INIT = flags.DEFINE_string("init_checkpoint", None, "weights to start from; random without it")
 _PEAK = flags.DEFINE_float("teraflops", 32 * 197.0, "a second of all devices; by default 32 v5e")
-_DEVICES = program.define_flags(arguments.add_devices)
+_DEVICES = program.define_flags(arguments.add_training_devices)
 
 
 def config_of(stage: str, size: str, model: str, overrides: list[str]) -> Any:

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING
 
 from absl import flags
 
+from experiments import program
+from mate_tf.command_line import data
 from mate_tf.command_line.arguments import with_progress
 from mate_tf.synthesis import LAYOUTS
 
@@ -22,13 +24,14 @@ _PARTS = flags.DEFINE_string(
 _INTERACTIONS = flags.DEFINE_bool(
     "write_interactions", False, "write interactions of TAPAS's release too, to interactions/"
 )
-SEED = flags.DEFINE_integer("seed", 0, "all draws follow from it")
+_SHARDS = program.define_flags(data.add_shards)
 
 
 def files() -> "Files":
     """What these flags say."""
     from mate_tf.synthesis.creation import Files
 
+    shards = _SHARDS()
     return Files(
         layout=_TASK.value,
         input_dir=_INPUT.value,
@@ -39,4 +42,7 @@ def files() -> "Files":
         progress=lambda tables, part: with_progress(tables, part, "table"),
         num_tables=_NUMBER.value,
         write_interactions=_INTERACTIONS.value,
+        num_shards=shards.num_shards,
+        seed=shards.seed,
+        beam_options=data.beam_options_of(shards),
     )

@@ -28,6 +28,7 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks import answering_task
 
+Batch = Mapping[str, tf.Tensor]
 # From token features int32 [B, S] to the outputs that a task reads (mate_tf/tasks.py).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
@@ -97,7 +98,8 @@ class Predictor:
     Args:
         model: from token features to outputs; a Keras model or a signature of an exported one.
         builder: makes the features as in the model's training.
-        batch_tokens: tokens in a batch, with padding; a longer table makes a batch of its own.
+        batch_tokens: tokens in a batch, with padding, for each replica of the present strategy; a
+            longer table makes a batch of its own.
         fixed_length: the only length that the model takes (`EncoderConfig.fixed_length`), to which
             everything is padded; None where it takes any. Otherwise nothing is padded beyond the
             builder's max_seq_length.
@@ -139,7 +141,7 @@ class Predictor:
             raise ValueError(f"expected num_alternatives of at least 0, got {num_alternatives}")
         self._model = model
         self._builder = builder
-        self._batch_tokens = batch_tokens
+        self._batch_tokens = batch_tokens * tf.distribute.get_strategy().num_replicas_in_sync
         self._fixed_length = fixed_length
         self._decode = Decoder(task_config or TableQAConfig())
         self._calibration = calibration
@@ -319,6 +321,38 @@ def _fit(values: np.ndarray, length: int) -> np.ndarray:
 _FEW_TOKENS = 2048  # of a call that makes no graph
 
 
+def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
+    """A function of a batch to tensors [B, ...], computed on all replicas of this worker alone.
+
+    Each replica of the present strategy takes an equal share of the examples. It is traced for two
+    shapes, and then for all others.
+    """
+    if not tf.distribute.has_strategy():
+        return tf.function(function, autograph=False)
+    strategy = tf.distribute.get_strategy()
+    num_here = len(strategy.extended.worker_devices)
+    traced = tf.function(
+        lambda batch: strategy.run(function, args=(batch,)), autograph=False, reduce_retracing=True
+    )
+
+    def run(batch: Batch) -> Any:
+        size = len(next(iter(batch.values())))
+        # The last example fills up the last share.
+        examples = np.minimum(np.arange(-(-size // num_here) * num_here), size - 1)
+        shares = examples.reshape(num_here, -1)
+
+        def share(context: tf.distribute.experimental.ValueContext) -> Batch:
+            here = shares[context.replica_id_in_sync_group % num_here]
+            return {name: tf.gather(values, here) for name, values in batch.items()}
+
+        results = traced(strategy.experimental_distribute_values_from_function(share))
+        return tf.nest.map_structure(
+            lambda values: tf.concat(strategy.experimental_local_results(values), 0)[:size], results
+        )
+
+    return run
+
+
 def inference_function(
     model: keras.layers.Layer,
     pack_kernels: bool | None = None,
@@ -327,6 +361,7 @@ def inference_function(
 ) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features, int32 [B, S] each, that computes `model(features)`.
 
+    In the scope of a strategy, where the model was built, its replicas share each batch.
     It is traced for the first length alone, which takes a third of the time, and then for all
     others; batches may have any size. A new length takes half a second more the first time, in
     which XLA compiles small parts for it: pad to a few lengths.
@@ -352,6 +387,9 @@ def inference_function(
         >>> run(TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)).sequence_output.shape
         TensorShape([1, 6, 8])
     """
+    if tf.distribute.has_strategy():
+        on_replicas = divided(lambda given: model(TokenFeatures.from_dict(given), training=False))
+        return lambda features: on_replicas(_given(features))
     if pack_kernels is None:
         on_cpu = not tf.config.get_visible_devices("GPU")
         pack_kernels = model.compute_dtype == "bfloat16" and on_cpu
@@ -381,8 +419,12 @@ def inference_function(
         length = features.input_ids.shape[1]
         if first_length is None and not (pack_kernels or any_length):
             first_length = length
-        given = {name: one for name, one in features._asdict().items() if one is not None}
+        given = _given(features)
         run = function_of(tuple(given), length if length == first_length else None)
         return run(*given.values())
 
     return call
+
+
+def _given(features: TokenFeatures) -> dict[str, tf.Tensor]:
+    return {name: one for name, one in features._asdict().items() if one is not None}

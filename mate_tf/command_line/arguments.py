@@ -186,7 +186,10 @@ def find_model(given: str | None) -> str:
 
 
 def load_model(options: argparse.Namespace, **more: Any) -> Any:
-    """The predictor of the options of `add_model` and `add_answers`, and more options of it."""
+    """The predictor of the options of `add_model` and `add_answers`, and more options of it.
+
+    With those of `add_devices` all of the devices answer.
+    """
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.part_of_speech import load_tagger
 
@@ -197,14 +200,16 @@ def load_model(options: argparse.Namespace, **more: Any) -> Any:
         "min_score": getattr(options, "min_score", None),
         "num_alternatives": getattr(options, "num_alternatives", None),
     }
-    return from_pretrained(
-        find_model(options.model),
-        revision=options.revision,
-        architecture=options.architecture,
-        tagger=load_tagger(options.tagger) if options.tagger else None,
-        **{name: value for name, value in given.items() if value is not None},
-        **more,
-    )
+    answers_on_all = hasattr(options, "num_gpus")
+    with make_strategy(options).scope() if answers_on_all else contextlib.nullcontext():
+        return from_pretrained(
+            find_model(options.model),
+            revision=options.revision,
+            architecture=options.architecture,
+            tagger=load_tagger(options.tagger) if options.tagger else None,
+            **{name: value for name, value in given.items() if value is not None},
+            **more,
+        )
 
 
 def add_questions(parser: Any) -> None:
@@ -251,43 +256,63 @@ def answers(
 
 
 def add_devices(parser: Any) -> None:
+    """Adds on which devices of this machine, or which TPU, a file's questions are answered."""
+    _add_devices(parser.add_argument_group("devices"), "", {})
+
+
+def add_training_devices(parser: Any) -> None:
     """Adds on which devices a model is trained, in the names that Google's programs give them."""
-    add(
-        parser.add_argument_group("devices"),
-        """
-        --distribution-strategy=auto|one_device|mirrored|multi_worker_mirrored|tpu  one device; the
-            GPUs of this machine; those of several machines, each of which starts this program with
-            the same arguments but for --task-index; a TPU; or what the other options ask for, by
-            default all GPUs of this machine
-        --num-gpus=N  GPUs to mirror over; by default all; 0 for the CPU
-        --num-virtual-cpus=N  with mirrored: divides the CPU into so many devices, to try what
-            several do
-        --tpu=NAME  with tpu: its name or address; local on its own host
-        --worker-hosts=HOSTS  with multi_worker_mirrored: host:port of all workers, with commas, in
-            the same order on each; the first is the chief, which writes the run's files; TF_CONFIG
-            may say it instead
-        --task-index=N  the place of this worker in --worker-hosts, from 0
-        """,
-        types=dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0)),
-        defaults=dict(distribution_strategy="auto"),
-    )
+    text = """
+    --distribution-strategy=auto|one_device|mirrored|multi_worker_mirrored|tpu  one device; the GPUs
+        of this machine; those of several machines, each of which starts this program with the same
+        arguments but for --task-index; a TPU; or what the other options ask for, by default all
+        GPUs of this machine
+    --worker-hosts=HOSTS  with multi_worker_mirrored: host:port of all workers, with commas, in the
+        same order on each; the first is the chief, which writes the run's files; TF_CONFIG may say
+        it instead
+    --task-index=N  the place of this worker in --worker-hosts, from 0
+    """
+    _add_devices(parser.add_argument_group("devices"), text, dict(distribution_strategy="auto"))
+
+
+def _add_devices(parser: Any, text: str, defaults: Mapping[str, Any]) -> None:
+    of_machine = """
+    --num-gpus=N  GPUs that share each batch; by default all; 0 for the CPU
+    --num-virtual-cpus=N  divides the CPU into so many devices, to try what several do
+    --tpu=NAME  a TPU's name or address; local on its own host
+    """
+    types = dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0))
+    add(parser, text + of_machine, types, defaults)
 
 
 def make_strategy(options: argparse.Namespace) -> Any:
-    """The strategy of the options of `add_devices`; make it before TensorFlow does anything."""
+    """The strategy of the options of `add_devices` or `add_training_devices`.
+
+    Make it before TensorFlow does anything. ValueError as of `distribution.make_strategy`, or if
+    several workers were to answer the same questions.
+    """
     from mate_tf.training import distribution
 
     names = ("num_gpus", "num_virtual_cpus", "tpu", "worker_hosts", "task_index")
-    given = {name: getattr(options, name) for name in names}
-    return distribution.make_strategy(options.distribution_strategy, **given)
+    given = {name: getattr(options, name, None) for name in names}
+    name = getattr(options, "distribution_strategy", None)
+    workers = distribution.workers_of_environment()
+    if name is None and len(workers) > 1:
+        raise ValueError(
+            f"expected one process to answer the questions, got the {len(workers)} workers of "
+            "TF_CONFIG; unset it"
+        )
+    return distribution.make_strategy(name or "auto", **given)
 
 
 def silence_tensorflow() -> None:
-    """Keeps TensorFlow's C++ side quiet; call it before TensorFlow is imported.
+    """Keeps TensorFlow quiet; call it before TensorFlow is imported.
 
-    It logs harmless errors on machines without a GPU. What matters is raised.
+    Its C++ side logs harmless errors on machines without a GPU. What matters is raised. Its Python
+    side logs which devices a strategy has.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    logging.getLogger("tensorflow").addFilter(is_ours_or_serious)
 
 
 def say(text: str) -> None:

@@ -36,6 +36,7 @@ def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
     arguments.add_questions(parser)
     arguments.add_model(parser, required=True)
+    arguments.add_devices(parser)
 
 
 def run(options: argparse.Namespace) -> None:

@@ -170,7 +170,6 @@ def creation_of(options: argparse.Namespace) -> Any:
 
     if not options.vocab_file:
         say("vocabulary: that of the model that comes with the package (--vocab-file changes it)")
-    beam_options = options.beam_options
     return Creation(
         task=options.task,
         input_dir=options.input_dir,
@@ -180,7 +179,13 @@ def creation_of(options: argparse.Namespace) -> Any:
         division=Division.from_text(options.divide) if options.divide else None,
         num_shards=options.num_shards,
         seed=options.seed,
-        beam_options=None if beam_options is None else shlex.split(beam_options),
+        beam_options=beam_options_of(options),
         write_interactions=getattr(options, "write_interactions", False),
         progress=arguments.with_progress,
     )
+
+
+def beam_options_of(options: argparse.Namespace) -> list[str] | None:
+    """Beam's options of those of `add_shards`; None without Beam."""
+    given = options.beam_options
+    return None if given is None else shlex.split(given)

@@ -43,6 +43,7 @@ def add_arguments(parser: Any) -> None:
     )
     arguments.add_answers(parser)
     arguments.add_model(parser)
+    arguments.add_devices(parser)
 
 
 def run(options: argparse.Namespace) -> None:

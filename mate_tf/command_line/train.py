@@ -71,7 +71,7 @@ def add_arguments(parser: Any) -> None:
         defaults=dict(reset_heads=None),
         required=["model_dir"],
     )
-    arguments.add_devices(parser)
+    arguments.add_training_devices(parser)
     parser.set_defaults(overrides=[], program="train")
 
 

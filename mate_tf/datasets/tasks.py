@@ -28,6 +28,7 @@ from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.table import Question
 from mate_tf.tables.text_files import read_lines
 
+_SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)
 
 
@@ -200,7 +201,20 @@ def folders(directory: str) -> list[Path]:
 def _read_json_lines(directory: str, split: str) -> Pairs:
     files = [folder / f"{split}.jsonl" for folder in folders(directory)]
     there = [file for file in files if file.exists()]
+    for folder in folders(directory):
+        there += _shards(folder, split)
     return itertools.chain.from_iterable(map(read_json_lines, there or files[:1]))
+
+
+def _shards(folder: Path, split: str) -> list[Path]:
+    """The shards of a split in JSON Lines, in order; FileNotFoundError if one is missing."""
+    files = sorted(folder.glob(f"{split}-?????-of-?????.jsonl"))
+    expected = int(files[0].stem[-5:]) if files else 0
+    if len(files) != expected:
+        raise FileNotFoundError(
+            f"expected {expected} shards of the split {split!r} in {folder}, got {len(files)}"
+        )
+    return files
 
 
 def _read_linked_json_lines(directory: str, split: str) -> Pairs:
@@ -253,7 +267,8 @@ def splits_there(task: str, directory: str, original: bool = False) -> tuple[lis
     """The splits in a folder, and why the others are not read; errors as `read_split`."""
     if not TASKS[task].splits:
         files = [file for folder in folders(directory) for file in folder.glob("*.jsonl")]
-        there = sorted({file.stem for file in files if not file.stem.endswith(".left_out")})
+        names = (_SHARD.sub("", file.stem) for file in files)
+        there = sorted({name for name in names if not name.endswith(".left_out")})
         if not there:
             raise FileNotFoundError(f"expected a .jsonl file in {directory}, found none")
         return there, []

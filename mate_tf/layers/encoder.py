@@ -18,7 +18,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.basic import Dropout, LayerNorm, Linear, normal_initializer, seeds_after
 from mate_tf.layers.compilation import OnePass, custom_gradient
-from mate_tf.private_apis import compiles_with_xla
+from mate_tf.private_apis import compiles_with_xla, xla_barrier
 
 
 def first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
@@ -178,7 +178,8 @@ def summed_rows(
                 found.append(tf.IndexedSlices(rows, _inside(one, table), tf.shape(table)))
             return found
 
-        return _SUMS[zero_beyond](*map(tf.stop_gradient, tables), *ids), gradient
+        # Without the barrier XLA sums up again in the gradient, and keeps the rows of each table.
+        return xla_barrier(_SUMS[zero_beyond](*map(tf.stop_gradient, tables), *ids)), gradient
 
     rows = summed(*tables)  # [N, D]
     return tf.reshape(rows, tf.concat([shape, [tables[0].shape[1]]], axis=0))

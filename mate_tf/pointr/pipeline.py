@@ -124,7 +124,8 @@ class Pipeline:
         features = FeatureConfig(
             max_seq_length=config.max_seq_length, trim_cells=True, label_answer_spans=True
         )
-        pointer = load_pointer(self.directory / MODEL, num_alternatives=_RANKED - 1)
+        with self.scope():
+            pointer = load_pointer(self.directory / MODEL, num_alternatives=_RANKED - 1)
         folder = self.directory / "read_data"
         self._prepare(folder, "JSONL", features, list(SPLITS))
         said = []
@@ -154,7 +155,9 @@ class Pipeline:
         self._check_exported(READER)
         folder = self.directory / "answers"
         pairs = list(read_questions(self.directory / "point_data", name))
-        answered = load_pointr(self.directory / MODEL).answer_all(self.source.read(name))
+        with self.scope():
+            pointr = load_pointr(self.directory / MODEL)
+        answered = pointr.answer_all(self.source.read(name))
         predictions = {
             question.question_id: Answer.of(answer)
             for _, question, answer in self.progress(answered, f"answers {name}")

@@ -15,7 +15,7 @@ import functools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from mate_tf.datasets.described_tables import DescribedTable, corpus_splits, read_corpus
 from mate_tf.datasets.interactions import interactions_of
@@ -48,6 +48,16 @@ from mate_tf.tables.table import Question
 Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
 _QUESTIONS_DIVIDED = Division("train", (("train", 90), ("dev", 10)))
 _TABLES_DIVIDED = Division("train", (("train", 95), ("dev", 5)))
+
+
+class Shards(Protocol):
+    """How many files are written, one if it is None, and with which options of Beam."""
+
+    @property
+    def num_shards(self) -> int | None: ...
+
+    @property
+    def beam_options(self) -> Sequence[str] | None: ...
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -264,7 +274,7 @@ def _convert_with_beam(
 
     def convert(builder: FeatureBuilder, batch: Any) -> Iterator[Any]:
         for outcome in convert_all(task, builder, batch, is_training):
-            _count(outcome_counts(outcome))
+            count_in_beam(outcome_counts(outcome))
             shard, order = place(outcome.question.question_id, seed, num_shards)
             yield shard, (order, encode(outcome))
 
@@ -275,10 +285,10 @@ def _convert_with_beam(
 
     def converted(questions: Any) -> Any:
         batches = questions | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
-        return batches | "Convert" >> _step(new_builder, convert)
+        return batches | "Convert" >> step(new_builder, convert)
 
     remove_old = functools.partial(remove_split, directory, split)
-    return _run(creation, read, converted, beam.Map(write), remove_old)
+    return run_pipeline(creation, read, converted, beam.Map(write), remove_old)
 
 
 def _draw_with_beam(
@@ -301,7 +311,7 @@ def _draw_with_beam(
         members.sort(key=lambda member: member.order)
         where = (directory, split, shard, num_shards)
         for counts in pretraining.draw_shard(builders, config, members, *where):
-            _count(counts)
+            count_in_beam(counts)
         yield shard
 
     def placed(tables: Any) -> Any:
@@ -310,10 +320,10 @@ def _draw_with_beam(
 
     remove_old = functools.partial(pretraining.remove_lengths, config, directory, split)
     new_builders = functools.partial(pretraining.make_builders, config, creation.vocab_file)
-    return _run(creation, read, placed, _step(new_builders, write), remove_old)
+    return run_pipeline(creation, read, placed, step(new_builders, write), remove_old)
 
 
-def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
+def step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
     """A step that processes each element with what a worker makes for itself, once."""
     import apache_beam as beam
 
@@ -327,21 +337,30 @@ def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) 
     return beam.ParDo(Step())
 
 
-def _count(counts: Counter[str]) -> None:
+def count_in_beam(counts: Counter[str]) -> None:
+    """Adds to the counters that `run_pipeline` returns."""
     from apache_beam.metrics import Metrics
 
     for name, count in counts.items():
         Metrics.counter("mate_tf", name).inc(count)
 
 
-def _run(
-    creation: Creation,
+def run_pipeline(
+    creation: Shards,
     read: Callable[[], Iterable[Any]],
     placed: Callable[[Any], Any],
     write: Any,
     remove_old: Callable[[], None],
 ) -> Counter[str]:
-    """Reads, places in shards, and writes each shard; returns the sums of the counters."""
+    """Reads, places in shards, and writes each shard; returns the sums of the counters.
+
+    Args:
+        creation: its Beam options and its number of shards.
+        read: gives the items, in one worker.
+        placed: makes of a collection of items one of pairs, a shard and what belongs in it.
+        write: the step that writes a shard with its members, of which one is None.
+        remove_old: removes what was there before, once the pipeline is made.
+    """
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter
     from apache_beam.options.pipeline_options import PipelineOptions

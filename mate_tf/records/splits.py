@@ -244,9 +244,9 @@ def split_writer(
                 write_shard(directory, split, of_shard, shard, num_shards, has_tables)
 
 
-def remove_split(directory: Path, split: str) -> None:
+def remove_split(directory: Path, split: str, suffixes: Sequence[str] = _SUFFIXES) -> None:
     """Removes the files of a split, the records first."""
-    for suffix in _SUFFIXES:
+    for suffix in suffixes:
         for file in _files(directory, _own(split, suffix)):
             tf.io.gfile.remove(file)
 

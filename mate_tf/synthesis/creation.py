@@ -1,22 +1,26 @@
 """From folders of tables to files of questions or statements, and what was left out."""
 
 import contextlib
+import functools
 import os
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from mate_tf.dataclass_json import require
 from mate_tf.datasets import described_tables
 from mate_tf.datasets.described_tables import DescribedTable, Source
-from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.datasets.json_lines import json_line
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.creation import write_interactions
+from mate_tf.private_apis import import_extra
+from mate_tf.records.creation import count_in_beam, run_pipeline, step, write_interactions
+from mate_tf.records.records import complete_file
+from mate_tf.records.splits import QUESTIONS, Spool, place, remove_split, split_file
 from mate_tf.synthesis import LAYOUTS, MADE
 from mate_tf.synthesis.made_tables import made_tables
 from mate_tf.synthesis.questions import QuestionsConfig, synthetic_questions
@@ -45,6 +49,8 @@ class Files:
         progress: wraps an iterable of tables, with the part's name, as tqdm does.
         num_tables: how many tables MADE makes.
         write_interactions: whether to write interactions/{part}.tfrecord of TAPAS's release too.
+        num_shards, seed: files to spread each part over, None for one; and of their order.
+        beam_options: as of `records.creation.Creation`.
     """
 
     layout: str
@@ -56,6 +62,9 @@ class Files:
     progress: Callable[[Iterable[Any], str], Iterable[Any]] = lambda tables, part: tables
     num_tables: int = 0
     write_interactions: bool = False
+    num_shards: int | None = None
+    seed: int = 0
+    beam_options: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if self.layout == MADE:
@@ -73,8 +82,12 @@ class Files:
 
 def write_questions(files: Files, config: QuestionsConfig) -> str:
     """Writes questions with the cells that answer them; result and errors as `write_statements`."""
+    return _write(files, "questions", functools.partial(_question_makers, files, config))
+
+
+def _question_makers(files: Files, config: QuestionsConfig) -> list[Maker]:
     wordpiece = Wordpiece(files.vocab_file)
-    return _write(files, "questions", [lambda of: synthetic_questions(of.table, wordpiece, config)])
+    return [lambda of: synthetic_questions(of.table, wordpiece, config)]
 
 
 def write_statements(files: Files, config: StatementsConfig, kinds: Collection[str]) -> str:
@@ -88,77 +101,175 @@ def write_statements(files: Files, config: StatementsConfig, kinds: Collection[s
         ValueError: if a list of tables is malformed, a part is empty, the output is the input's
             folder, or the layout, the parts or the kinds are unknown.
     """
+    unknown = [kind for kind in kinds if kind not in _KINDS]
+    require(bool(kinds) and not unknown, f"expected kinds of {[*_KINDS]}, got {unknown or 'none'}")
+    return _write(files, "statements", functools.partial(_statement_makers, files, config, kinds))
+
+
+_KINDS = ("synthetic", "counterfactual")
+
+
+def _statement_makers(
+    files: Files, config: StatementsConfig, kinds: Collection[str]
+) -> list[Maker]:
     wordpiece = Wordpiece(files.vocab_file)
-    makers: dict[str, Maker] = {
-        "synthetic": lambda source: synthetic_pairs(source.table, wordpiece, config),
-        "counterfactual": lambda source: counterfactual_pairs(
-            source.table, source.texts, config.seed
-        ),
-    }
-    unknown = [kind for kind in kinds if kind not in makers]
-    require(bool(kinds) and not unknown, f"expected kinds of {[*makers]}, got {unknown or 'none'}")
-    return _write(files, "statements", [makers[kind] for kind in kinds])
+
+    def synthetic(source: DescribedTable) -> Iterator[Made]:
+        return synthetic_pairs(source.table, wordpiece, config)
+
+    def counterfactual(source: DescribedTable) -> Iterator[Made | NothingMadeError]:
+        return counterfactual_pairs(source.table, source.texts, config.seed)
+
+    makers: dict[str, Maker] = {"synthetic": synthetic, "counterfactual": counterfactual}
+    return [makers[kind] for kind in kinds]
 
 
-def _write(files: Files, what: str, makers: Sequence[Maker]) -> str:
+def _write(files: Files, what: str, new_makers: Callable[[], list[Maker]]) -> str:
     require(files.layout in LAYOUTS, f"expected a layout of {LAYOUTS}, got {files.layout!r}")
     if files.input_dir and os.path.realpath(files.input_dir) == os.path.realpath(files.output_dir):
         raise ValueError(f"expected another folder than the input's, got {files.output_dir}")
     division = Division.from_text(f"tables:{files.parts}")
-    output = Path(files.output_dir)
-    output.mkdir(parents=True, exist_ok=True)
+    Path(files.output_dir).mkdir(parents=True, exist_ok=True)
     report, empty = [], []
     readable = (
         source.table.table_id for source in files.sources() if not isinstance(source, ValueError)
     )
     with contextlib.suppress(ValueError):  # of too few tables, as the report will say
         division = division.filled(readable)
+    makers = new_makers() if files.beam_options is None else []
     for part in division.names:
-        summary = _Summary(what)
-        made = _made_of(files.progress(files.sources(), part), part, division, makers, summary)
-        if not write_json_lines(output / f"{part}.jsonl", made):
-            (output / f"{part}.jsonl").unlink()
+        if files.beam_options is None:
+            summary = _write_here(files, part, division, makers, _Summary(what))
+        else:
+            counts = _write_with_beam(files, part, division, new_makers)
+            summary = _Summary(what, counts)
+        if not summary.num_made:
+            _remove(files, part)
             empty.append(part)
         elif files.write_interactions:
-            write_interactions(output, part)
+            write_interactions(files.output_dir, part)
         report.append(f"{part}: {summary}")
     text = "\n".join(report)
     require(not empty, f"expected {what} in each part, got none in {', '.join(empty)}:\n{text}")
     return text
 
 
+def _remove(files: Files, part: str) -> None:
+    remove_split(files.output_dir, part, [QUESTIONS])
+
+
+def _write_here(
+    files: Files, part: str, division: Division, makers: list[Maker], summary: "_Summary"
+) -> "_Summary":
+    """Writes a part in this process."""
+    tables = _tables_of(files.progress(files.sources(), part), part, division, summary.note)
+
+    def made() -> Iterator[tuple[Table, Question]]:
+        for described in tables:
+            yield from _made_of(described, makers, summary.note)
+
+    if files.num_shards is None:
+        with _written(files, part) as file:
+            for pair in made():
+                file.write(json_line(*pair).encode())
+            _remove(files, part)
+        return summary
+    with Spool(files.num_shards) as spool:
+        for table, question in made():
+            places = [place(question.question_id, files.seed, files.num_shards)]
+            spool.add((json_line(table, question).encode(), None, None), places)
+        _remove(files, part)
+        for shard in range(files.num_shards):
+            with _written(files, part, shard) as file:
+                for _, _, (line, _, _) in spool.of_shard(shard):
+                    file.write(line or b"")
+    return summary
+
+
+def _write_with_beam(
+    files: Files, part: str, division: Division, new_makers: Callable[[], list[Maker]]
+) -> Counter[str]:
+    """Writes the same in a pipeline, as `records.creation` does; returns the counts of _Summary."""
+    beam = import_extra("apache_beam", "beam", "to make it with Beam")
+    num_shards = files.num_shards or 1
+
+    def note(name: str, number: int = 1, _: str = "") -> None:
+        count_in_beam(Counter({name: number}))
+
+    def make(makers: list[Maker], described: DescribedTable) -> Iterator[Any]:
+        for table, question in _made_of(described, makers, note):
+            shard, order = place(question.question_id, files.seed, num_shards)
+            yield shard, (order, json_line(table, question).encode())
+
+    def write(element: Any) -> None:
+        shard, members = element
+        with _written(files, part, shard) as file:
+            for _, line in sorted(member for member in members if member is not None):
+                file.write(line)
+
+    return run_pipeline(
+        files,
+        lambda: _tables_of(files.sources(), part, division, note),
+        lambda tables: tables | "Make" >> step(new_makers, make),
+        beam.Map(write),
+        functools.partial(_remove, files, part),
+    )
+
+
+@contextlib.contextmanager
+def _written(files: Files, part: str, shard: int | None = None) -> Iterator[IO[bytes]]:
+    """A part's one file, or one of its shards, to write; it appears once it is complete."""
+    path = split_file(files.output_dir, part, QUESTIONS, shard, files.num_shards or 1)
+    with complete_file(path) as unfinished, open(unfinished, "wb") as file:
+        yield file
+
+
+# Notes something, how often, and what is said of it.
+Note = Callable[..., None]
+_MADE, _LEFT_OUT = "made: ", "left out: "
+
+
 @dataclass
 class _Summary:
-    """How many examples of each operation were made, and what was left out and why, as text."""
+    """How many examples of each operation were made, and what was left out and why, as text.
+
+    It keeps what is said first of each reason alone.
+    """
 
     what: str
-    tables: int = 0
-    tables_used: int = 0
-    examples: Counter[str] = field(default_factory=Counter)
-    left_out: defaultdict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    counts: Counter[str] = field(default_factory=Counter)
+    said: dict[str, str] = field(default_factory=dict)
 
-    def leave_out(self, what: str, error: ValueError) -> None:
-        """Notes a table or a sentence of which nothing was made."""
-        reason = error.reason if isinstance(error, NothingMadeError) else "malformed"
-        self.left_out[f"{what}: {reason}"].append(str(error).split("\n")[0])
+    def note(self, name: str, number: int = 1, message: str = "") -> None:
+        self.counts[name] += number
+        self.said.setdefault(name, message)
+
+    @property
+    def num_made(self) -> int:
+        return sum(count for name, count in self.counts.items() if name.startswith(_MADE))
 
     def __str__(self) -> str:
-        total = self.examples.total()
-        lines = [f"{total} {self.what} about {self.tables_used} of {self.tables} tables"]
-        lines += [f"  {operation}: {count}" for operation, count in sorted(self.examples.items())]
-        for reason, messages in sorted(self.left_out.items(), key=lambda item: -len(item[1])):
-            lines += [f"  left out: {len(messages)} {reason}", f"    {messages[0]}"]
+        tables = f"{self.counts['used']} of {self.counts['tables']} tables"
+        lines = [f"{self.num_made} {self.what} about {tables}"]
+        for name in sorted(name for name in self.counts if name.startswith(_MADE)):
+            lines.append(f"  {name.removeprefix(_MADE)}: {self.counts[name]}")
+        for name, count in self.counts.most_common():
+            if name.startswith(_LEFT_OUT):
+                lines.append(f"  {_LEFT_OUT}{count} {name.removeprefix(_LEFT_OUT)}")
+                lines += [f"    {self.said[name]}"] if self.said.get(name) else []
         return "\n".join(lines)
 
 
-def _made_of(
-    sources: Iterable[Source],
-    part: str,
-    division: Division,
-    makers: Sequence[Maker],
-    summary: _Summary,
-) -> Iterator[tuple[Table, Question]]:
-    """Yields what is made of a part of all tables, and adds it to the summary.
+def _leave_out(what: str, error: ValueError, note: Note) -> None:
+    """Notes a table or a sentence of which nothing is made."""
+    reason = error.reason if isinstance(error, NothingMadeError) else "malformed"
+    note(f"{_LEFT_OUT}{what}: {reason}", 1, str(error).split("\n")[0])
+
+
+def _tables_of(
+    sources: Iterable[Source], part: str, division: Division, note: Note
+) -> Iterator[DescribedTable]:
+    """Yields a part of all tables.
 
     A table with the header and the cells of an earlier one is left out, so parts share nothing.
     """
@@ -166,8 +277,8 @@ def _made_of(
     for source in sources:
         if isinstance(source, ValueError):
             if part == division.names[0]:  # it has no name to be divided by
-                summary.tables += 1
-                summary.leave_out("table", source)
+                note("tables")
+                _leave_out("table", source, note)
             continue
         table = source.table
         content = hash((table.header, table.rows))
@@ -175,23 +286,32 @@ def _made_of(
         seen.add(content)
         if division.part_of(table.table_id) != part:
             continue
-        summary.tables += 1
+        note("tables")
         if is_copy:
             message = f"expected each table once (table '{table.table_id}')"
-            summary.leave_out("table", NothingMadeError("a copy of another", message))
+            _leave_out("table", NothingMadeError("a copy of another", message), note)
             continue
-        before = summary.examples.total()
-        for make in makers:
-            try:
-                for made in make(source):
-                    if isinstance(made, NothingMadeError):
-                        summary.leave_out("sentence", made)
-                        continue
-                    summary.examples[made.operation] += len(made.examples)
-                    yield from made.examples
-            except NothingMadeError as error:
-                summary.leave_out("table", error)
-        summary.tables_used += summary.examples.total() > before
+        yield source
+
+
+def _made_of(
+    described: DescribedTable, makers: Sequence[Maker], note: Note
+) -> Iterator[tuple[Table, Question]]:
+    """Yields what is made of a table, and notes it."""
+    is_used = False
+    for make in makers:
+        try:
+            for made in make(described):
+                if isinstance(made, NothingMadeError):
+                    _leave_out("sentence", made, note)
+                    continue
+                is_used = True
+                note(_MADE + made.operation, len(made.examples))
+                yield from made.examples
+        except NothingMadeError as error:
+            _leave_out("table", error, note)
+    if is_used:
+        note("used")
 
 
 def read_sources(

@@ -99,7 +99,7 @@ def make_strategy(
 
 def _fitting(given: set[str], num_gpus: int | None) -> StrategyName:
     """The strategy that reads the given options, or that makes use of all GPUs."""
-    if given & {"worker_hosts", "task_index"} or len(_workers_of_environment()) > 1:
+    if given & {"worker_hosts", "task_index"} or len(workers_of_environment()) > 1:
         return "multi_worker_mirrored"
     if "tpu" in given:
         return "tpu"
@@ -155,7 +155,7 @@ def _check_options(name: str, given: set[str]) -> None:
             f"expected, with the strategy {name}, no options but {', '.join(_OPTIONS[name])}, got "
             f"{', '.join(others)}"
         )
-    cluster = _workers_of_environment()
+    cluster = workers_of_environment()
     if name != "multi_worker_mirrored" and len(cluster) > 1:
         raise ValueError(
             f"expected the strategy multi_worker_mirrored for the {len(cluster)} workers of "
@@ -163,7 +163,8 @@ def _check_options(name: str, given: set[str]) -> None:
         )
 
 
-def _workers_of_environment() -> list[str]:
+def workers_of_environment() -> list[str]:
+    """The hosts and ports of all workers in TF_CONFIG; none without it."""
     config: dict[str, Any] = json.loads(os.environ.get("TF_CONFIG") or "{}")
     cluster = config.get("cluster", {})
     return [*cluster.get("chief", []), *cluster.get("worker", [])]
@@ -171,7 +172,7 @@ def _workers_of_environment() -> list[str]:
 
 def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None:
     if worker_hosts is None:
-        if task_index is not None or not _workers_of_environment():
+        if task_index is not None or not workers_of_environment():
             raise ValueError(
                 "expected worker_hosts and task_index, or TF_CONFIG, with the strategy "
                 "multi_worker_mirrored"
@@ -183,7 +184,7 @@ def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None
             f"expected task_index from 0 to {len(hosts) - 1}, a place in worker_hosts, got "
             f"{task_index}"
         )
-    if _workers_of_environment():
+    if workers_of_environment():
         raise ValueError("expected either worker_hosts or TF_CONFIG, got both")
     task = {"type": "worker", "index": task_index}
     os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": hosts}, "task": task})
@@ -310,32 +311,6 @@ def distribute_batches(
         return batches.prefetch(num_here)
 
     return tf.distribute.get_strategy().distribute_datasets_from_function(shares)
-
-
-def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """A function of a batch to tensors [B, ...], computed on all replicas of this worker alone."""
-    if not tf.distribute.has_strategy():
-        return tf.function(function, autograph=False)
-    strategy = tf.distribute.get_strategy()
-    num_here = len(strategy.extended.worker_devices)
-    traced = tf.function(lambda batch: strategy.run(function, args=(batch,)), autograph=False)
-
-    def run(batch: Batch) -> Any:
-        size = len(next(iter(batch.values())))
-        # The last example fills up the last share.
-        examples = np.minimum(np.arange(-(-size // num_here) * num_here), size - 1)
-        shares = examples.reshape(num_here, -1)
-
-        def share(context: tf.distribute.experimental.ValueContext) -> Batch:
-            here = shares[context.replica_id_in_sync_group % num_here]
-            return {name: tf.gather(values, here) for name, values in batch.items()}
-
-        results = traced(strategy.experimental_distribute_values_from_function(share))
-        return tf.nest.map_structure(
-            lambda values: tf.concat(strategy.experimental_local_results(values), 0)[:size], results
-        )
-
-    return run
 
 
 def mean_share(total: tf.Tensor, num_parts: int) -> tf.Tensor:

@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from absl import logging
 
+from mate_tf.answers.predictor import divided
 from mate_tf.dataclass_json import differences
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
@@ -35,7 +36,7 @@ from mate_tf.records.records import check_records, name_example, schemas
 from mate_tf.records.splits import split_files
 from mate_tf.tasks import model_of
 from mate_tf.training.config import RecordSet, RunConfig, TrainingConfig
-from mate_tf.training.distribution import Batch, check_batch_size, divided
+from mate_tf.training.distribution import Batch, check_batch_size
 from mate_tf.training.trainer import Task
 
 SPLITS = ("train", "dev")

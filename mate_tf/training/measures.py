@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.answers.predictor import divided
 from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import SequenceClassification
@@ -34,7 +35,7 @@ from mate_tf.training.config import (
     MaskedLMTrainingConfig,
     SpanReadingTrainingConfig,
 )
-from mate_tf.training.distribution import Batch, divided
+from mate_tf.training.distribution import Batch
 from mate_tf.training.examples import (
     SPLITS,
     Evaluation,

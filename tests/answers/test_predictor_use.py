@@ -7,6 +7,7 @@ import pytest
 
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
+from tests.small import two_devices
 
 CITIES = {"city": ["Lima", "Oslo"], "people": [10, 2]}
 
@@ -42,3 +43,17 @@ def test_a_forked_process_is_told_to_load_anew(predictor, monkeypatch):
     monkeypatch.setattr(os, "getpid", lambda: -1)
     with pytest.raises(RuntimeError, match="load the model after the fork"):
         predictor.answer(CITIES, "which city?")
+
+
+@pytest.mark.medium
+def test_two_devices_give_the_answers_of_one(predictor):
+    long = Table.of({"city": [f"c{n}" for n in range(80)], "people": range(80)})
+    texts = ("which city?", "how many people are in Oslo?", "which city has the most people?")
+    pairs = [(table, Question(text)) for table in (Table.of(CITIES), long) for text in texts]
+    with two_devices().scope():
+        on_both = from_pretrained()
+    for (_, _, one), (_, _, other) in zip(
+        predictor.answer_all(pairs), on_both.answer_all(pairs), strict=True
+    ):
+        assert (one.items, one.coordinates) == (other.items, other.coordinates)
+        assert one.score == pytest.approx(other.score, abs=1e-5)

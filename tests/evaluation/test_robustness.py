@@ -207,7 +207,7 @@ def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file
     done = succeeded(
         "experiments.robustness",
         *(f"--model={tmp_path / 'model'}", f"--data={tmp_path / 'dev.jsonl'}"),
-        *("--task=SQA", "--num_perturbations=2"),
+        *("--task=SQA", "--num_perturbations=2", "--num_virtual_cpus=2"),
     )
     assert done.stdout.splitlines() == [
         "questions: 4",

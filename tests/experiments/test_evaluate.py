@@ -39,7 +39,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
             (LONG, Question("c d", "long", answers=("c",))),
         ],
     )
-    flags = f"--model={model}", f"--data={data}", f"--output={output}"
+    flags = f"--model={model}", f"--data={data}", f"--output={output}", "--num_virtual_cpus=2"
     done = run_binary("experiments.predict", *flags)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
@@ -48,6 +48,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
     predictions = read_predictions(output)
     assert list(predictions) == ["right", "wrong", "long"]
     assert predictions["right"].items == predictions["wrong"].items == answer.items
+    assert predictions["right"].score == pytest.approx(answer.score, abs=1e-5)
     assert predictions["long"].error and not predictions["long"].answered
 
     done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}")
@@ -96,7 +97,8 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     done = run_binary("experiments.calibrate", *flags)
     assert done.returncode == 1 and read_calibration(exported) is None
     assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
-    done = succeeded("experiments.calibrate", *flags, f"--data={tmp_path / 'calibration.jsonl'}")
+    flags = (flags[0], f"--data={tmp_path / 'calibration.jsonl'}", "--num_virtual_cpus=2")
+    done = succeeded("experiments.calibrate", *flags)
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
     after = from_pretrained(exported).answer(TABLE, "c d")

@@ -9,6 +9,7 @@ import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig
+from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import PointingInputs, PointRConfig, Source, load_pointr
@@ -17,7 +18,15 @@ from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 from tests.datasets.linked_tables import CITIES
-from tests.small import cases, small_encoder, without_tables, write_vocabulary
+from tests.small import (
+    assert_same,
+    assert_same_files,
+    cases,
+    small_encoder,
+    two_devices,
+    without_tables,
+    write_vocabulary,
+)
 from tests.test_examples import passages_example
 
 PARTS = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", ":", "(", ")", "?")
@@ -170,6 +179,19 @@ def test_every_question_is_answered_for_the_official_evaluation_and_it_learns(ma
     # Of the nine questions one is too long, one has no answer, and one table is like no other.
     assert float(scores["hits at 1"].rstrip("%")) >= 66.0
     assert float(scores["exact match"].rstrip("%")) >= 66.0
+
+
+def test_two_devices_point_and_read_as_one(made, pipeline, copied):
+    stages = dataclasses.replace(pipeline(copied), scope=two_devices().scope)
+    stages.read()
+    assert_same_files(copied / "read_data", made[0] / "read_data")
+    assert stages.evaluate("dev") == made[1][3]
+    one, two = (read_predictions(folder / "answers" / "dev.jsonl") for folder in (made[0], copied))
+    assert {name: answer.items for name, answer in one.items()} == {
+        name: answer.items for name, answer in two.items()
+    }
+    scores = ([answer.score for answer in of.values()] for of in (one, two))
+    assert_same(*scores, rtol=0, atol=1e-5)
 
 
 def test_both_models_answer_without_the_pipeline(made):

@@ -1,14 +1,20 @@
 """Beam makes the records that one process makes, byte for byte, with any number of workers."""
 
 import dataclasses
+import re
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from mate_tf.datasets.interactions import interactions_of
 from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.datasets.tasks import read_split
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
+from mate_tf.records.records import record_writer
+from mate_tf.synthesis.creation import Files, write_statements
+from mate_tf.synthesis.statements import StatementsConfig
 from mate_tf.tables.table import Question, Table
 from tests.small import assert_same_files, cases, write_records
 from tests.test_examples import blocks_of
@@ -22,6 +28,10 @@ MASKED = PretrainingConfig(
     dupe_factor=3,
 )
 
+STATEMENTS = StatementsConfig(
+    excerpts_per_table=2, operations_per_excerpt=2, max_seq_length=600, max_statement_tokens=200
+)
+
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
@@ -30,13 +40,18 @@ def source(tmp_path_factory):
     cells = [[[c, str(i + n)] for i, c in enumerate("cde")] for n in range(7)]
     tables = [Table.from_rows(rows, ["a", "b"], f"t{n}") for n, rows in enumerate(cells)]
     asked = (Question("a " * (1 + n % 14), f"q{n}", ("cdek"[n % 4],)) for n in range(60))
-    write_json_lines(folder / "train.jsonl", zip(tables * 9, asked, strict=False))
+    pairs = list(zip(tables * 9, asked, strict=False))
+    write_json_lines(folder / "train.jsonl", pairs)
+    (folder / "interactions").mkdir()
+    with record_writer(folder / "interactions" / "train.tfrecord", compression="") as writer:
+        for interaction in interactions_of(pairs):
+            writer.write(interaction.SerializeToString())
     write_json_lines(folder / "dev.jsonl", [])  # so that no part of train becomes one
     return folder
 
 
 def make(folder, source, vocab_file, beam_options):
-    """Makes both kinds of records, and returns what is said of them but for single questions."""
+    """Makes records and statements, and returns what is said of them but for single questions."""
     creation = Creation(
         task="JSONL",
         input_dir=str(source),
@@ -50,6 +65,19 @@ def make(folder, source, vocab_file, beam_options):
     said = list(create_records(creation, FeatureConfig(max_seq_length=20)))
     words = dataclasses.replace(creation, output_dir=str(folder / "words"))
     said += create_pretraining_records(words, MASKED)
+    files = Files(
+        "INTERACTIONS",
+        source,
+        folder / "statements",
+        vocab_file,
+        parts="train=60,dev=40",
+        num_shards=2,
+        seed=5,
+        beam_options=beam_options,
+    )
+    said += write_statements(files, STATEMENTS, ["synthetic"]).split("\n")
+    read = read_split("JSONL", str(folder / "statements"), "train")
+    assert len(list(read)) == int(re.search(r"train: (\d+) statements", "\n".join(said))[1]) > 0
     lines = "\n".join(said).split("\n")
     return sorted(line for line in lines if not line.startswith("    "))
 
@@ -59,7 +87,10 @@ def expected(tmp_path_factory, source, vocab_file):
     folder = tmp_path_factory.mktemp("expected")
     said = make(folder, source, vocab_file, None)
     assert len(list((folder / "questions").iterdir())) == 11
-    assert all(reason in "\n".join(said) for reason in ("answer not found", "too long"))
+    names = [f"{part}-0000{n}-of-00002.jsonl" for part in ("dev", "train") for n in range(2)]
+    assert sorted(path.name for path in (folder / "statements").iterdir()) == names
+    expected = ("answer not found", "too long", "a copy of another")
+    assert all(reason in "\n".join(said) for reason in expected)
     return folder, said
 
 
@@ -72,7 +103,7 @@ def expected(tmp_path_factory, source, vocab_file):
 def test_any_number_of_workers_writes_the_same(tmp_path, source, vocab_file, expected, options):
     folder, said = expected
     assert make(tmp_path, source, vocab_file, options) == said
-    for kind in ("questions", "words"):
+    for kind in ("questions", "words", "statements"):
         assert_same_files(tmp_path / kind, folder / kind)
 
 

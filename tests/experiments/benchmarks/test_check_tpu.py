@@ -5,14 +5,15 @@ import dataclasses
 import pytest
 
 from experiments.benchmarks import check_tpu
-from experiments.benchmarks.check_tpu import STEPS, Step, check, export
+from experiments.benchmarks.check_tpu import STEPS, Step, check, compiled, export
 from experiments.benchmarks.tpu_compiler import Needs, needs_too_much
-from tests.small import cases
+from tests.small import ROOT, cases
 
 SMALL = tuple(
     f"--config.encoder.{name}"
     for name in ("vocab_size=64", "hidden_size=16", "num_heads=2", "intermediate_size=32")
 )
+LIBTPU = ROOT / ".venv-tpu/bin/python"
 
 # In the place of libtpu's Python: memory grows with the layers.
 COMPILER = """#!/usr/bin/env python3
@@ -38,6 +39,15 @@ def test_a_whole_step_is_exported(preset, tmp_path):
     program = (tmp_path / "step.hlo").read_bytes()
     for part in (b"ResourceApplyAdam", b"rng-bit-generator", b"clip_by_global_norm"):
         assert part in program
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not LIBTPU.is_file(), reason="needs .venv-tpu; make check-tpu")
+def test_a_step_with_dropout_compiles_for_a_chip_and_draws_with_its_generator(tmp_path):
+    changes = (*SMALL, "--config.max_seq_length=128", "--config.length_buckets=")
+    found = compiled(Step("tabfact_base", None, changes), 1, tmp_path, str(LIBTPU))
+    assert found.fits and not found.num_dynamic
+    assert found.memory < 2**30  # Philox alone would take thousands of operations
 
 
 def test_needs_follow_from_two_depths_or_from_the_compilers_error():
