@@ -75,7 +75,8 @@ def _of_runs(content: dict[str, Any], name: str, column: str | None) -> str | No
     first, *rest = ([run["metrics"][metric] for run in runs] for runs in rows)
     values = [a - b for a, b in zip(first, *rest, strict=True)] if rest else first
     if column == "curve":
-        values = [statistics.median(at) for at in zip(*(run["curve"] for run in rows[0]))]
+        curves = (run["curve"] for run in rows[0])
+        values = [statistics.median(at) for at in zip(*curves, strict=True)]
     if column in ("seeds", "curve") or len(values) == 1:
         return ", ".join(f"{100 * value:.1f}" for value in values)
     return spread(values, 100)
