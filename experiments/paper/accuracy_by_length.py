@@ -19,9 +19,13 @@ import itertools
 from absl import flags
 
 from experiments import program
-from experiments.paper.compare_answers import QUESTIONS, read_files
+from experiments.paper.comparison_results import read_files
 from mate_tf.command_line import arguments
 
+_QUESTIONS = program.define_flags(arguments.add_questions)
+_PREDICTIONS = flags.DEFINE_list(
+    "predictions", None, "NAME=FILE of experiments/predict.py, one or more", required=True
+)
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "where a class of lengths ends, ascending")
 
@@ -58,8 +62,8 @@ def main(_) -> None:
         bounds = []
     if not bounds or sorted(set(bounds)) != bounds or bounds[0] < 1:
         raise ValueError(f"expected ascending numbers as --lengths, got {_LENGTHS.value}")
-    asked = arguments.read_asked(QUESTIONS())
-    files = read_files(asked.pairs)
+    asked = arguments.read_asked(_QUESTIONS())
+    files = read_files(_PREDICTIONS.value, asked.pairs)
     classes = [bisect.bisect_left(bounds, count) for count in token_counts(asked.pairs)]
     right = {
         name: [

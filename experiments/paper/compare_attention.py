@@ -34,8 +34,8 @@ from experiments import program
 from experiments.paper.comparison_results import (
     SHARED_KEYS,
     Results,
+    first_weights,
     folder_of,
-    read_comparison,
     spread,
 )
 from mate_tf.command_line import arguments, train
@@ -50,7 +50,6 @@ _VARIANTS = flags.DEFINE_multi_string(
     "variant", [], "an architecture and, between blanks, KEY=VALUE of its config; again for more"
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
-RUN = "RUN"  # in --init_checkpoint: each architecture's own
 
 
 def run_once(
@@ -81,24 +80,6 @@ def config_of(config: str, name: str, overrides: list[str]):
     architecture, *own = name.split()
     changes = [f"--config.{change}" for change in own]
     return make_config(config, architecture, [*overrides, *changes])
-
-
-def first_weights(path: str | None, name: str, seed: int) -> str | None:
-    """Where a run of an architecture or a variant starts from.
-
-    FileNotFoundError if that is its own run of another comparison, which has not ended.
-    """
-    if not path or RUN not in path:
-        return path
-    folder = pathlib.Path(path).parent
-    runs = (read_comparison(folder) or {"runs": {}})["runs"]
-    has_seeds = any(run.endswith("_2") for run in runs)
-    run = folder / folder_of(name, seed if has_seeds else 1)
-    if run.name not in runs or not run.is_dir():
-        raise FileNotFoundError(
-            f"expected a run of {name} that has ended, at {run}, to start from, found none"
-        )
-    return str(run)
 
 
 def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:

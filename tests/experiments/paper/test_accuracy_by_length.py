@@ -2,7 +2,7 @@
 
 import pytest
 
-from experiments.paper.compare_answers import paired_interval
+from experiments.paper.comparison_results import paired_interval
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import write_predictions

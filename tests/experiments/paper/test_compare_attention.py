@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from experiments.paper.compare_attention import first_weights
-from experiments.paper.comparison_results import Results, spread
+from experiments.paper.comparison_results import Results, first_weights, spread
 from tests.small import run_binary, succeeded, write_vocabulary
 
 pytestmark = pytest.mark.medium
@@ -132,7 +131,9 @@ def test_a_run_starts_from_that_of_its_own_seed_or_the_only_one(tmp_path):
     assert [first(1), first(2)] == ["sat_1", "sat_1"]
     results.add("sat_2", {"metrics": {}, "seconds": None})
     assert [first(1), first(2)] == ["sat_1", "sat_2"]
-    with pytest.raises(FileNotFoundError, match="expected a run of sat that has ended, at .*sat_3"):
+    with pytest.raises(
+        FileNotFoundError, match=r"expected a run of sat that has ended, at .*sat_3"
+    ):
         first(3)
 
 
