@@ -8,6 +8,8 @@ MATE_TF_GOLDEN_DIR ?= ../shared/golden
 MATE_TF_GOLDEN_REAL_DIR ?= ../shared/golden_real
 MATE_TF_WTQ_DIR ?= ../shared/data/wtq
 MATE_TF_SST2_DIR ?= ../shared/data/sst2
+# In HybridQA's own layout; without it, `make reproduce` leaves its steps out.
+MATE_TF_HYBRIDQA_DIR ?=
 # Of make reproduce: small takes less than an hour, full days.
 SIZE ?= small
 # Names of its steps, between commas; without them all.
@@ -66,7 +68,7 @@ reproduce: env ## make the figures of docs/results.md again, SIZE=small or full,
 	scripts/model_before.sh out/model_before && \
 	$(VENV_PYTHON) -m experiments.paper.reproduce --size=$(SIZE) --wtq="$(MATE_TF_WTQ_DIR)" \
 	  --sst2="$(MATE_TF_SST2_DIR)" --minilm="$$minilm" --before=out/model_before \
-	  $(if $(ONLY),--only=$(ONLY))
+	  $(if $(MATE_TF_HYBRIDQA_DIR),--hybridqa="$(MATE_TF_HYBRIDQA_DIR)") $(if $(ONLY),--only=$(ONLY))
 
 results: env ## write docs/results.md from the stored results
 	$(VENV_PYTHON) -m experiments.paper.results

@@ -19,6 +19,7 @@ import itertools
 from absl import flags
 
 from experiments import program
+from experiments.paper.comparison_results import read_files
 from mate_tf.command_line import arguments
 
 _QUESTIONS = program.define_flags(arguments.add_questions)
@@ -27,22 +28,6 @@ _PREDICTIONS = flags.DEFINE_list(
 )
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "where a class of lengths ends, ascending")
-
-
-def read_files(pairs) -> dict[str, dict]:
-    """The predictions of each file, by its name."""
-    from mate_tf.evaluation.predictions import match_predictions, read_predictions
-
-    files = {}
-    for text in _PREDICTIONS.value:
-        name, equals, path = text.partition("=")
-        if not (name and equals and path) or name in files:
-            raise ValueError(
-                f"expected different names as NAME=FILE in --predictions, got {text!r}"
-            )
-        files[name] = read_predictions(path)
-        match_predictions(files[name], pairs, path)
-    return files
 
 
 def token_counts(pairs) -> list[int]:
@@ -78,7 +63,7 @@ def main(_) -> None:
     if not bounds or sorted(set(bounds)) != bounds or bounds[0] < 1:
         raise ValueError(f"expected ascending numbers as --lengths, got {_LENGTHS.value}")
     asked = arguments.read_asked(_QUESTIONS())
-    files = read_files(asked.pairs)
+    files = read_files(_PREDICTIONS.value, asked.pairs)
     classes = [bisect.bisect_left(bounds, count) for count in token_counts(asked.pairs)]
     right = {
         name: [

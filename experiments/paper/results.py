@@ -9,7 +9,9 @@ lines that the document shows are stored. In document.md
 
     {wtq: mate_exact}         is the main metric of a comparison, median and half the interquartile
                               range over the seeds
-    {grammar: tapas: f1}      is another metric; "seeds" lists the main metric of each run
+    {grammar: tapas: f1}      is another metric; "seeds" lists the main metric of each run, "curve"
+                              its median at each evaluation
+    {converged: sat - tapas}  is the first less the second, seed by seed
     {default_wtq: auroc}      is the value in a line or a table that the step has printed
     {default_by_length}       is the whole table
 
@@ -18,6 +20,7 @@ Shares are given in percent.
 
 import pathlib
 import re
+import statistics
 from typing import Any
 
 from experiments import program
@@ -28,7 +31,7 @@ STORED = pathlib.Path(__file__).with_name("results")
 DOCUMENT = pathlib.Path(__file__).parents[2] / "docs" / "results.md"
 _TEXT = pathlib.Path(__file__).with_name("document.md")
 _PLACE = re.compile(r"\{(\w+)(?:: ([^{}:]+))?(?:: ([^{}:]+))?\}")
-_MAIN_METRICS = ("denotation_accuracy", "accuracy", "hits_at_1")
+_MAIN_METRICS = ("denotation_accuracy", "accuracy", "hits_at_1", "masked_lm_accuracy")
 _ABSENT = "–"
 _HEADING = "<!-- Written by `make results` from experiments/paper. Do not edit it here. -->\n\n"
 _PARTIAL = (
@@ -61,14 +64,20 @@ class Figures:
 
 
 def _of_runs(content: dict[str, Any], name: str, column: str | None) -> str | None:
-    runs = [content["runs"].get(folder_of(name, seed)) for seed in range(1, 10)]
-    metrics = [run["metrics"] for run in runs if run]
-    if not metrics:
+    rows = [
+        [run for seed in range(1, 10) if (run := content["runs"].get(folder_of(of, seed)))]
+        for of in name.split(" - ")
+    ]
+    if not all(rows):
         return None
-    main = next(metric for metric in _MAIN_METRICS if metric in metrics[0])
-    metric = column if column in metrics[0] else main
-    values = [one[metric] for one in metrics]
-    if column == "seeds" or len(values) == 1:
+    main = next(metric for metric in _MAIN_METRICS if metric in rows[0][0]["metrics"])
+    metric = column if column in rows[0][0]["metrics"] else main
+    first, *rest = ([run["metrics"][metric] for run in runs] for runs in rows)
+    values = [a - b for a, b in zip(first, *rest, strict=True)] if rest else first
+    if column == "curve":
+        curves = (run["curve"] for run in rows[0])
+        values = [statistics.median(at) for at in zip(*curves, strict=True)]
+    if column in ("seeds", "curve") or len(values) == 1:
         return ", ".join(f"{100 * value:.1f}" for value in values)
     return spread(values, 100)
 

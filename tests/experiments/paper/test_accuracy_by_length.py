@@ -2,6 +2,7 @@
 
 import pytest
 
+from experiments.paper.comparison_results import paired_interval
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import write_predictions
@@ -72,3 +73,34 @@ def test_baselines_are_scored(data):
         "best constant answer: 50.00%, c",
         "random cell of the column whose header is most like the question: 37.50%",
     ]
+
+
+def test_the_difference_of_two_files_has_an_interval(tmp_path, data):
+    first, second = answered(tmp_path / "1.jsonl", "cdca"), answered(tmp_path / "2.jsonl", "cccc")
+    done = succeeded(
+        "experiments.paper.compare_answers",
+        *(f"--data={data}", f"--predictions=both={first},table={second}"),
+    )
+    assert done.stdout.splitlines() == [
+        "| answers of | questions | right | both is above it by | 95 % interval |",
+        "|---|---|---|---|---|",
+        "| both | 4 | 100.0% |  |  |",
+        "| table | 4 | 50.0% | 50.0 | 0.0 to 100.0 |",
+    ]
+
+
+@cases(
+    "gained, lost, same, expected, within",
+    (250, 250, 0, 0.0, 0.003),
+    (40, 10, 200, 0.12, 0.003),
+    (0, 0, 100, 0.0, 1e-9),
+)
+def test_the_interval_is_that_of_the_normal_approximation(gained, lost, same, expected, within):
+    first = [True] * gained + [False] * lost + [True] * same
+    second = [False] * gained + [True] * lost + [True] * same
+    number = len(first)
+    variance = (gained + lost) / number - expected**2
+    half = 1.96 * (variance / number) ** 0.5
+    low, high = paired_interval(first, second)
+    assert low == pytest.approx(expected - half, abs=2 * within)
+    assert high == pytest.approx(expected + half, abs=2 * within)

@@ -3,10 +3,11 @@
 import json
 import re
 import shutil
+from pathlib import Path
 
 import pytest
 
-from experiments.paper.comparison_results import Results, spread
+from experiments.paper.comparison_results import Results, first_weights, spread
 from tests.small import run_binary, succeeded, write_vocabulary
 
 pytestmark = pytest.mark.medium
@@ -117,6 +118,23 @@ def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_di
     other = run_binary("experiments.paper.compare_attention", *one)
     assert other.returncode == 1
     assert f"init_checkpoint={before / 'tapas_1'} (there: {before}/RUN)" in other.stderr
+
+
+def test_a_run_starts_from_that_of_its_own_seed_or_the_only_one(tmp_path):
+    def first(seed):
+        return Path(first_weights(f"{tmp_path}/RUN", "sat", seed)).name
+
+    results = Results(tmp_path, {"config": {}, "data": {}, "weights": {}})
+    for seed in (1, 2):
+        (tmp_path / f"sat_{seed}").mkdir()
+    results.add("sat_1", {"metrics": {}, "seconds": None})
+    assert [first(1), first(2)] == ["sat_1", "sat_1"]
+    results.add("sat_2", {"metrics": {}, "seconds": None})
+    assert [first(1), first(2)] == ["sat_1", "sat_2"]
+    with pytest.raises(
+        FileNotFoundError, match=r"expected a run of sat that has ended, at .*sat_3"
+    ):
+        first(3)
 
 
 def test_spread_is_the_median_and_half_the_interquartile_range():

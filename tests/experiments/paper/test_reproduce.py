@@ -15,7 +15,7 @@ from experiments.paper.reproduce import Step, chosen, is_done, read_steps, run_s
 from mate_tf.training.starting_points import make_config
 from tests.small import ROOT, imported_names
 
-FOLDERS = {name: name for name in ("wtq", "sst2", "minilm", "before", "out")}
+FOLDERS = {name: name for name in ("wtq", "sst2", "minilm", "before", "hybridqa", "out")}
 SMALL, FULL = (read_steps(FOLDERS, is_small) for is_small in (True, False))
 COMPARE = "experiments.paper.compare_attention"
 

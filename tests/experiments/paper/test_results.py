@@ -31,11 +31,16 @@ TABLE = ["| x | first | second |", "|---|---|---|", "| a row | 0.1200 | 3 (4%) |
     *(("lines", "accuracy before", None, "7.2"), ("lines", "/swapped", "accuracy", "50.1")),
     *(("lines", "best", None, "5.1"), ("lines", "a row", None, "12.0")),
     *(("lines", "a row", "second", "3 (4%)"), ("lines", None, None, "\n".join(TABLE))),
-    ("nothing", "a row", None, None),
+    *(("runs", "mate - sat", None, None), ("runs", "mate - tableformer", None, "-10.0 ± 2.5")),
+    *(("runs", "mate", "curve", "20.0, 50.0"), ("nothing", "a row", None, None)),
 )
 def test_figures_are_found_in_runs_and_in_what_was_printed(tmp_path, name, row, column, expected):
     accuracies = {"mate_1": 0.4, "mate_2": 0.5, "mate_3": 0.6, "tapas_size=1_1": 0.3}
-    runs = {run: {"metrics": {"accuracy": a, "f1": 0.1}} for run, a in accuracies.items()}
+    accuracies |= {f"tableformer_{seed}": value for seed, value in enumerate((0.5, 0.5, 0.7), 1)}
+    runs = {
+        run: {"metrics": {"accuracy": a, "f1": 0.1}, "curve": [a - 0.3, a]}
+        for run, a in accuracies.items()
+    }
     printed = [
         *("auroc      65.76%", "accuracy before: 7.20%", "/swapped 12  accuracy  50.1%  true 3%"),
         *("best: 5.09%, 2", *TABLE),
