@@ -150,9 +150,9 @@ class MultiViewEmbedding(keras.layers.Layer):
     def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
         order = tf.convert_to_tensor(order)
         if not order.dtype.is_integer:
-            kind = order.dtype.name
             raise ValueError(
-                f"expected an order of integers, keras.Input(dtype='int32'), got {kind}"
+                f"expected an order of integers, got {order.dtype.name}; a keras.Input of it has "
+                "dtype='int32'"
             )
         where = places(tf.cast(order, tf.int32), self.bucket_size, self.global_size)
         return views_of(heads_first(embedding), where, ("global_", "long", "window"))

@@ -185,7 +185,7 @@ def by_groups(
     first_heads = itertools.accumulate([0, *sizes[:-1]])
 
     def of_groups(tensor: tf.Tensor) -> list[tf.Tensor]:
-        """The heads of each group. From [B, S, H, E] to [B, h, S, E] each."""
+        """The heads of each group: [B, S, H, E] to [B, h, S, E] each."""
         if len(set(sizes)) > 1:
             return [heads_first(part) for part in tf.split(tensor, sizes, axis=2)]
         # One copy, whose parts need no other.
