@@ -6,6 +6,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, showing_logs
+from mate_tf.private_apis import use_system_memory
 
 HELP = "open a page in the browser that answers questions"
 DESCRIPTION = """\
@@ -58,6 +59,7 @@ def run(options: argparse.Namespace) -> None:
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     name = arguments.find_model(options.model)
     import_gradio(options.mcp)
+    use_system_memory()
     with showing_logs():
         predictor = arguments.load_model(options)
         end_on_signals()

@@ -1,7 +1,6 @@
 """mate-tf serve: a model behind HTTP."""
 
 import argparse
-import ctypes
 import dataclasses
 import os
 import pathlib
@@ -15,6 +14,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, showing_logs
+from mate_tf.private_apis import return_memory, use_system_memory
 from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
@@ -152,13 +152,14 @@ class _Loading(threading.Thread):
     def _load(self) -> None:
         from prometheus_client import REGISTRY
 
+        use_system_memory()
         options = self._options
         alternatives, min_score = options.num_alternatives, options.min_score
         options.num_alternatives, options.min_score = self._limits.max_alternatives, 0.0
         options.max_tokens = options.max_tokens or _max_tokens(options)
         predictor = arguments.load_model(options, any_length=True)
         _warm_up(predictor)
-        _return_memory()
+        return_memory()
         self._model.begin(predictor, alternatives, min_score)
         used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
         memory = "" if used is None else f", {used / 1e9:.1f} GB of memory"
@@ -229,10 +230,3 @@ def _warm_up(predictor: Any) -> None:
         for _, _, answer in predictor.answer_all([(table, Question("a"))]):
             if isinstance(answer, ValueError):
                 logging.info("not warmed up at %d tokens: %s", num_tokens, answer)
-
-
-def _return_memory() -> None:
-    """Gives the system back what glibc keeps of the memory that was freed; elsewhere nothing."""
-    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if os.name == "posix" else None
-    if trim is not None:
-        trim(0)

@@ -15,6 +15,7 @@ import numpy as np
 from mate_tf.answers.answer import Answer, with_history
 from mate_tf.answers.drawing import error_html, note_html, result_html, shown_answer
 from mate_tf.page.visitors import Reader
+from mate_tf.private_apis import return_memory
 from mate_tf.tables.drawing import cut, table_html
 from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import Question, Table
@@ -213,6 +214,8 @@ class Page:
             _, groups, of_question = self._predictor.attended_cells(part, asked)
         except ValueError as error:
             note = note_html(f"It is not shown where the model looked: {error}")
+        finally:
+            return_memory()
         if rows is not None:
             groups = {name: _shares_of_whole(of, rows, table) for name, of in groups.items()}
         yield _valid(result_html(table, answer, groups, of_question, rows) + note), one
