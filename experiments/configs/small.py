@@ -9,6 +9,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import PointRConfig
+from mate_tf.presets import with_architecture
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -212,6 +213,12 @@ _DEFAULT_EVERYTHING = dataclasses.replace(
     batch_size=32,
     **steps(10_000, 1e-4, 0.04, eval_interval=10_000),
 )
+_DEFAULT_LAST = dataclasses.replace(
+    _DEFAULT_EVERYTHING,
+    # Of the written questions with an answer one in fifty is then called absent.
+    task=dataclasses.replace(_DEFAULT_EVERYTHING.task, absent_threshold=0.8),
+    **steps(2_000, 5e-5, 0.05, eval_interval=2_000),
+)
 
 CONFIGS = {
     "default_words": STARTING_POINTS["masked_words"],
@@ -249,11 +256,16 @@ CONFIGS = {
         dtype="float32",
     ),
     "default_everything": _DEFAULT_EVERYTHING,
-    "default_last": dataclasses.replace(
-        _DEFAULT_EVERYTHING,
-        # Of the written questions with an answer one in fifty is then called absent.
-        task=dataclasses.replace(_DEFAULT_EVERYTHING.task, absent_threshold=0.8),
-        **steps(2_000, 5e-5, 0.05, eval_interval=2_000),
+    "default_last": _DEFAULT_LAST,
+    "default_wordings": dataclasses.replace(
+        _DEFAULT_LAST,
+        encoder=with_architecture(_DEFAULT_LAST.encoder, "mate_neighbours"),
+        attention_bias_learning_rate_ratio=100.0,
+        max_seq_length=512,
+        length_buckets=(128, 192, 256, 384),
+        batch_size=16,
+        dtype="mixed_bfloat16",
+        **steps(2_400, 4e-5, 0.05, eval_interval=2_400),
     ),
     "mlm_minilm": _MASKED_WORDS,
     "statements_minilm": _STATEMENTS,

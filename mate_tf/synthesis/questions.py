@@ -8,8 +8,8 @@ own, such as "how much is" and "which are paid?" of a column that says yes or no
 
 A question has words by one of the forms of its operation, in question_forms.txt. A form has places
 for columns, such as {T} for the column of the answer, and for cells, such as {v}; {who} asks for
-the answer, as "which driver" or "who". Some forms are held out, so that a model can be asked in
-words that its training did not have.
+the answer, as "which driver" or "who"; of <tell me|name> one is taken. Some forms are held out, so
+that a model can be asked in words that its training did not have.
 """
 
 import random
@@ -39,6 +39,7 @@ from mate_tf.tables.text_files import read_json, read_text
 _ATTEMPTS = 3  # for each question, each time with another operation
 _PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")
 _NO_WORDS = re.compile(r"[^\w%$]+")
+_CHOICE = re.compile(r"<([^<>]*)>")
 _KIND = re.compile(r"_(?:number|date)$")
 _OF_SEVERAL = ("count", "beyond", "select", "having", "not_having", "distinct", "within", "top")
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
@@ -237,7 +238,8 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
         places |= {name: _plural(places[name])} if name in places else {}
     if "T" in drawn.columns:
         places["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, places["T"], rng)
-    text = form.format(**places)
+    form = _CHOICE.sub(lambda choice: rng.choice(choice[1].split("|")), form)
+    text = " ".join(form.format(**places).split())
     return text if rng.random() < 0.85 else text.rstrip(" ?.")
 
 

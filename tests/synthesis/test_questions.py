@@ -1,7 +1,9 @@
 """Questions are answered a second time by what their names say, and excerpts are held to limits."""
 
 import dataclasses
+import itertools
 import random
+import re
 
 import hypothesis.strategies as st
 import pytest
@@ -134,23 +136,29 @@ def test_each_operation_is_found_and_put_in_words(operation):
         assert text == text.lower() and "{" not in text
 
 
+def wordings(form):
+    parts = re.split(r"<([^<>]*)>", form)
+    choices = [part.split("|") if i % 2 else [part] for i, part in enumerate(parts)]
+    return {" ".join("".join(chosen).split()) for chosen in itertools.product(*choices)}
+
+
 def test_every_form_has_its_places():
     known = {place: place.lower() for place in ("T", "K", "L", "N", "M", "v", "w", "a", "b")}
     known |= {"t": "5", "s": "best", "verb": "costs"}
     held_out = {form for forms in HELD_OUT.values() for form in forms}
     for name, forms in FORMS.items():
         assert len(set(forms)) == len(forms) >= 3, name
-        assert not held_out & set(forms)
+        assert not held_out & {said for form in forms for said in wordings(form)}
     assert FORMS.keys() > HELD_OUT.keys()
     for form in (form for forms in (*FORMS.values(), *HELD_OUT.values()) for form in forms):
+        assert not any(set("<|>") & set(said) for said in wordings(form))
         assert form.format(who="who", **known).strip()
 
 
 def test_a_pair_of_forms_has_each_side_s_words():
     assert FORMS["beyond_less_date"][0] == "{who} was before {v} ?"
     assert "{who} tops the list ?" in FORMS["position_first"]
-    assert len(FORMS["largest_number"]) == len(FORMS["smallest_number"]) + 1
-    assert not [form for forms in FORMS.values() for form in forms if set("[]|/") & set(form)]
+    assert not [form for forms in FORMS.values() for form in forms if set("[]/") & set(form)]
 
 
 DATED = Table.from_rows(
@@ -230,7 +238,7 @@ def made(wordpiece, config=CONFIG, table=CITIES):
 def test_excerpts_fit_and_are_parts_of_the_table(wordpiece):
     config = dataclasses.replace(CONFIG, max_seq_length=260, max_question_tokens=130)
     questions = made(wordpiece, config)
-    assert {"look_up", "count"} <= {operation for operation, _, _ in questions}
+    assert len({operation for operation, _, _ in questions}) > 5
     sizes = set()
     for _, table, question in questions:
         columns = [CITIES.header.index(name) for name in table.header]
