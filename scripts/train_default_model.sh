@@ -8,7 +8,7 @@
 # stage `absent` asks about 3,000 of them. The last four need TABFACT too, such a file of TabFact's
 # training tables, and SQA, the folder of its release. A line may have `text` or `texts`, what is
 # written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
-# statements. The stages, each but those three under two hours on two cores:
+# statements. Each stage takes under two hours on two cores, but for words_again, everything, last:
 #
 #   words          masked words and cells of the training tables           default_words
 #   statements     true and false statements about excerpts of them        default_statements
