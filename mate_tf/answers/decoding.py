@@ -55,6 +55,7 @@ ASKS_FOR_SEVERAL = (
 )
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
+_FEWEST: dict[int, int | None] = {_NONE: None, _COUNT: 1}  # as of `rows_of_all`
 _OF_ROWS = [AGGREGATIONS.index(name) for name in TAPAS_AGGREGATIONS]
 _ABSENT = AGGREGATIONS.index(ABSENT)
 
@@ -227,9 +228,9 @@ def decode_cells(
         relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
             part = cells.of_table(example)
-            said, is_computed = facts.of_table(part, example), likeliest[example] != _NONE
+            said, fewest = facts.of_table(part, example), _FEWEST.get(likeliest[example], 2)
             of_all = _cells_of_all(
-                asked, said, example, probabilities[part], relations[part], is_computed
+                asked, said, example, probabilities[part], relations[part], fewest
             )
             if of_all is not None:
                 selected[part], row_from[example] = of_all, "words"
@@ -272,14 +273,14 @@ def _cells_of_all(
     index: int,
     probabilities: np.ndarray,
     relations: np.ndarray,
-    is_computed: bool,
+    fewest: int | None,
 ) -> np.ndarray | None:
     """The cells of an example's likeliest column in the rows that meet all conditions, bool [k]."""
     table = asked.given_tables[index]
     width = table.num_columns
     facts = facts._replace(names=facts.names[:width])
     relations = relations.reshape(-1, width)
-    rows = rows_of_all(asked.questions[index], table.rows, facts, relations, is_computed)
+    rows = rows_of_all(asked.questions[index], table.rows, facts, relations, fewest)
     if rows is None:
         return None
     of_rows = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)

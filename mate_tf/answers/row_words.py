@@ -256,27 +256,29 @@ def rows_of_all(
     cells: Sequence[Sequence[str]],
     facts: TokenFacts,
     relations: np.ndarray,
-    is_computed: bool,
+    fewest: int | None,
 ) -> np.ndarray | None:
-    """The rows that meet all conditions of the question, at least two; or those beyond its value.
+    """The rows that meet all conditions of the question; or those beyond its value.
 
     A condition is a column with a cell that is mentioned whole, a column of yes and no whose name
     is mentioned, or a value that rows are beyond. It holds for a part of the rows. Columns of which
     the same words mention a cell are one condition. Where no row meets all, the value alone counts.
+    A condition that stands alone is without digits, and holds for several rows.
 
     Args:
         question: its text.
         cells: the texts of the body, R rows of C.
         facts: of the table.
         relations: [R, C], as of `rows_beyond`.
-        is_computed: whether cells are counted or added up. Others need a value to be beyond.
+        fewest: how many conditions suffice, one where cells are counted, two where they are added
+            up. None needs a value to be beyond.
 
     Returns:
         bool [R]; None where the words name none.
     """
     text, shape = question.lower(), relations.shape
     beyond = rows_beyond(question, relations, facts.names)
-    if _is_in(NOT_ALL, text) or (beyond is None and not is_computed):
+    if _is_in(NOT_ALL, text) or (beyond is None and fewest is None):
         return beyond
     is_yes, is_flag, is_one_letter = (
         np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
@@ -292,9 +294,12 @@ def rows_of_all(
     if beyond is not None:
         met = np.append(met, beyond[:, np.newaxis], axis=1)
     count = met.sum(axis=0)
-    met = met[:, (count > 0) & (count < len(met))]
-    rows = np.asarray(met.all(axis=1))
-    return rows if met.shape[1] > 1 and rows.any() else beyond
+    is_condition = (count > 0) & (count < len(met))
+    rows, number = np.asarray(met[:, is_condition].all(axis=1)), is_condition.sum()
+    if number == 1 == fewest and beyond is None and rows.sum() > 1:
+        has_digit = [[_is_in(r"\d", cell) for cell in row] for row in cells]
+        return None if (met & is_condition & has_digit).any() else rows
+    return rows if number > 1 and rows.any() else beyond
 
 
 def moves_in_words(question: str, name: str) -> tuple[tuple[str, str], ...]:

@@ -64,7 +64,10 @@ def cell_answers(
     selected = _selected(config, asked, probabilities, likeliest, is_named)
     is_of_all = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:
-        of_all = _cells_of_all(asked, facts, probabilities, likeliest != _NONE)
+        fewest = tf.gather(
+            [0 if n == "NONE" else 1 if n == "COUNT" else 2 for n in AGGREGATIONS], likeliest
+        )
+        of_all = _cells_of_all(asked, facts, probabilities, fewest)
         is_of_all = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(of_all, axis=1)
         selected = tf.where(is_of_all[:, tf.newaxis], of_all, selected)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)
@@ -112,14 +115,14 @@ def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
 
 
 def _cells_of_all(
-    asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, is_computed: tf.Tensor
+    asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, fewest: tf.Tensor
 ) -> tf.Tensor:
     """The cells of the likeliest column in the rows that meet all conditions: bool [B, R*C]."""
     questions, _, cells, *_ = asked.given
     shape = tf.shape(cells)
     relations = tf.reshape(_mean_by_cell(asked, asked.tokens.numeric_relations), shape)
     places, of_tables = tf.reshape(facts.places, shape), _table_facts(asked, facts)
-    rows = rows_of_all(questions, cells, of_tables, places, relations, is_computed)
+    rows = rows_of_all(questions, cells, of_tables, places, relations, fewest)
     column = tf.argmax(probabilities, axis=1, output_type=tf.int32)[:, tf.newaxis] % shape[2]
     cells = rows[..., tf.newaxis] & (column == tf.range(shape[2]))[:, tf.newaxis]
     return tf.reshape(cells, tf.shape(probabilities)) & (probabilities > -float("inf"))

@@ -115,7 +115,7 @@ def rows_of_all(
     facts: TableFacts,
     places: tf.Tensor,
     relations: tf.Tensor,
-    is_computed: tf.Tensor,
+    fewest: tf.Tensor,
 ) -> tf.Tensor:
     """The rows that meet all conditions of each question, or are beyond its value: bool [B, R].
 
@@ -125,7 +125,7 @@ def rows_of_all(
         facts: of the tables.
         places: float64 [B, R, C], where in the question the tokens of each cell are.
         relations: float64 [B, R, C], as of `rows_beyond`.
-        is_computed: bool [B], whether cells are counted or added up.
+        fewest: int32 [B], how many conditions suffice; 0 needs a value to be beyond.
     """
     text = tf.strings.lower(questions, encoding="utf-8")
     lower = tf.strings.lower(cells, encoding="utf-8")
@@ -151,9 +151,15 @@ def rows_of_all(
     count = tf.math.count_nonzero(met, axis=1, dtype=tf.int32)
     is_condition = (count > 0) & (count < num_rows)  # [B, C+1]
     rows = tf.reduce_all(met | ~is_condition[:, tf.newaxis], axis=2) & is_row[..., 0]
-    is_all = tf.math.count_nonzero(is_condition, axis=1) > 1
-    is_all &= tf.reduce_any(rows, axis=1) & ~_is_in(row_words.NOT_ALL, text)
-    is_all &= is_beyond | is_computed
+    number = tf.math.count_nonzero(is_condition, axis=1, dtype=tf.int32)
+    has_digit = (
+        tf.strings.regex_full_match(lower, r"(?s:.*\d.*)") & is_condition[:, tf.newaxis, :-1]
+    )
+    is_alone = (number == 1) & (fewest == 1) & ~is_beyond
+    is_alone &= tf.math.count_nonzero(rows, axis=1) > 1
+    is_alone &= ~tf.reduce_any(met[..., :-1] & has_digit, axis=[1, 2])
+    is_all = (number > 1) & tf.reduce_any(rows, axis=1) & (is_beyond | (fewest > 0)) | is_alone
+    is_all &= ~_is_in(row_words.NOT_ALL, text)
     return tf.where(is_all[:, tf.newaxis], rows, beyond)
 
 
