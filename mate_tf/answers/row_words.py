@@ -3,8 +3,9 @@
 A small model often finds the column of an answer and not its row. Where the words and the table
 leave one row only, it is taken. Cells and columns are mentioned by their tokens. The rows beyond a
 value ("over 50", "before May") are taken together, and so are those that meet all conditions of a
-question with several, or the one of a count. Each rule was kept because it is right for four of five of the questions that
-it decides: of WikiTableQuestions' training questions, or of experiments/demo_data/people/dev.jsonl.
+question with several, or the one of a count. Each rule was kept because it is right for four of
+five of the questions that it decides: of WikiTableQuestions' training questions, or of
+experiments/demo_data/people/dev.jsonl.
 
 mate_tf/serving/raw_text/row_words.py does the same in a graph.
 
