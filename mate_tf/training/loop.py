@@ -200,7 +200,9 @@ def check_finite(variables: list[tf.Variable], step: int) -> None:
 
 
 def remove_unfinished(folder: pathlib.Path) -> None:
-    """Removes the rest of an unfinished checkpoint, which may fill a disk."""
+    """Removes the rest of an unfinished checkpoint, which may fill a disk, and of its list."""
+    for file in folder.glob("checkpoint.tmp*"):
+        file.unlink()
     for path in folder.glob("ckpt-*_temp"):
         for file in path.iterdir():
             file.unlink()
