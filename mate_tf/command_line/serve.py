@@ -14,7 +14,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, showing_logs
-from mate_tf.private_apis import return_memory, use_system_memory
+from mate_tf.private_apis import return_memory
 from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
@@ -39,7 +39,7 @@ Retry-After if too much waits. No request makes the server read or write a file.
 
 The server listens at once, and prints "ready" when the model has answered its first questions, with
 the memory that it then takes. --max-tokens is 2048 by default. The default model takes 1.1 GB, and
-up to 1.3 GB while it answers, or 1.8 GB with 16384. The server speaks plain HTTP and asks nobody
+up to 1.3 GB while it answers, or 1.4 and 2 GB with 16384. The server speaks plain HTTP and asks nobody
 who they are: let others in (--host=0.0.0.0) only behind a proxy that does. docs/serving.md and
 deploy/ have more.
 """
@@ -153,7 +153,6 @@ class _Loading(threading.Thread):
     def _load(self) -> None:
         from prometheus_client import REGISTRY
 
-        use_system_memory()
         options = self._options
         alternatives, min_score = options.num_alternatives, options.min_score
         options.num_alternatives, options.min_score = self._limits.max_alternatives, 0.0

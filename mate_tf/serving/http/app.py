@@ -33,7 +33,6 @@ from starlette.exceptions import HTTPException
 import mate_tf
 from mate_tf.answers.answer import Answer
 from mate_tf.features.config import ConversionError
-from mate_tf.private_apis import return_memory
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import (
     CODE,
@@ -161,7 +160,6 @@ class Batcher:
                 self._answer([one])
 
 
-_MANY_TOKENS = 4096  # whose memory is given back at once
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 
@@ -215,15 +213,7 @@ class TableModel(kserve.Model):
         self._predictor = predictor
         self._defaults = (alternatives, min_score)
         most, on_batch = self._limits.max_batch_tokens, self._metrics.batch.observe
-
-        def answer(asked: Sequence[Any]) -> Sequence[Answer]:
-            try:
-                return predictor.answer_prepared(asked)
-            finally:
-                if sum(one.num_tokens for one in asked) > _MANY_TOKENS:
-                    return_memory()
-
-        self.batcher = Batcher(answer, most, on_batch)
+        self.batcher = Batcher(predictor.answer_prepared, most, on_batch)
         waiting = Gauge("mate_tf_waiting_questions", "questions that wait")
         waiting.set_function(lambda: self.batcher.num_waiting if self.batcher else 0)
         self.ready = True
