@@ -90,14 +90,18 @@ answers_data() {
     --output_dir="$out/answers_data" --vocab_file="$vocab" --max_seq_length=512
 }
 
+wtq_records() {
+  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
+    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+}
+
 operators_data() {
   run create_questions --task=MADE --num_tables=420 --output_dir="$out/made_text" \
     --vocab_file="$vocab" --questions_per_table=6 --max_seq_length=384 --whole_tables \
     --parts=train=90,calibration=10
   run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/excerpts_text" \
     --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=256 --parts=train=90,rest=10
-  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
-    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  wtq_records
   run create_data --task=JSONL --input_dir="$out/wtq_data,$out/made_text,$out/excerpts_text" \
     --splits=train,dev --output_dir="$out/operators_data" --vocab_file="$vocab" \
     --max_seq_length=1024 --trim_cells
@@ -122,8 +126,7 @@ PYTHON
   run create_questions --task=TEXTS --input_dir="$out/tables" --output_dir="$out/others_text" \
     --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=256 --parts=train=90,rest=10 \
     --absent=0.12 --rewritten=0.2
-  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
-    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  wtq_records
   run create_data --task=JSONL --splits=train,dev --output_dir="$out/absent_data" \
     --input_dir="$out/wtq_data,$out/everyday_text,$out/parts_text,$out/others_text" \
     --vocab_file="$vocab" --max_seq_length=512
@@ -168,20 +171,26 @@ words_again_data() {
     --dupe_factor=2 --max_question_length=64
 }
 
-everything_data() {
+# all_kinds_text FOLDER QUESTIONS LENGTH MADE_FOLDER TABLES PARTS_FOLDER QUESTIONS: writes synthetic
+# questions about others' tables, made ones and parts of WikiTableQuestions', so many a table, beside
+# what people wrote.
+all_kinds_text() {
   make_data "$out/all_tables" tables_text
   run demo_data.people --output_dir="$out/all_people_text"
-  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/tables_text" \
-    --vocab_file="$vocab" --questions_per_table=8 --max_seq_length=384 --parts=train=97,held=3 \
-    --absent=0.12 --rewritten=0.2
-  run create_questions --task=MADE --num_tables=9000 --output_dir="$out/more_made_text" \
+  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/$1" \
+    --vocab_file="$vocab" --questions_per_table="$2" --max_seq_length="$3" \
+    --parts=train=97,held=3 --absent=0.12 --rewritten=0.2
+  run create_questions --task=MADE --num_tables="$5" --output_dir="$out/$4" \
     --vocab_file="$vocab" --questions_per_table=6 --max_seq_length=384 --whole_tables \
     --parts=train=95,held=5 --absent=0.12 --rewritten=0.3
-  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/more_parts_text" \
-    --vocab_file="$vocab" --questions_per_table=8 --max_seq_length=320 --parts=train=90,rest=10 \
-    --absent=0.12 --rewritten=0.2
-  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
-    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/$6" \
+    --vocab_file="$vocab" --questions_per_table="$7" --max_seq_length=320 \
+    --parts=train=90,rest=10 --absent=0.12 --rewritten=0.2
+}
+
+everything_data() {
+  all_kinds_text tables_text 8 384 more_made_text 9000 more_parts_text 8
+  wtq_records
   run create_data --task=SQA --input_dir="${SQA:?the folder of SQA}" --splits=train \
     --output_dir="$out/sqa_data" --vocab_file="$vocab" --max_seq_length=1024 --trim_cells
   # WikiTableQuestions' questions twice, seven tenths of SQA's, which say that nothing is computed.
@@ -202,7 +211,7 @@ last_data() {
   merge last wtq_data all_people_text few_tables_text few_more_made_text few_more_parts_text
 }
 
-# merge STAGE FOLDER...: makes one folder of records of several of questions.
+# merge STAGE FOLDER...: makes one folder of records of several of questions; $fit says how they fit.
 merge() {
   local folders=("${@:2}")
   run create_data --task=JSONL --splits=train,dev --output_dir="$out/$1_data" \
@@ -279,30 +288,19 @@ last() {
 }
 
 wordings_data() {
-  make_data "$out/all_tables" tables_text
-  run demo_data.people --output_dir="$out/all_people_text"
-  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/worded_text" \
-    --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=256 --parts=train=97,held=3 \
-    --absent=0.12 --rewritten=0.2
-  run create_questions --task=MADE --num_tables=2000 --output_dir="$out/worded_made_text" \
-    --vocab_file="$vocab" --questions_per_table=6 --max_seq_length=384 --whole_tables \
-    --parts=train=95,held=5 --absent=0.12 --rewritten=0.3
-  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/worded_parts_text" \
-    --vocab_file="$vocab" --questions_per_table=4 --max_seq_length=320 --parts=train=90,rest=10 \
-    --absent=0.12 --rewritten=0.2
+  all_kinds_text worded_text 2 256 worded_made_text 2000 worded_parts_text 4
   run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/neighbours_text" \
     --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=320 \
     --operations=neighbour,position --parts=train=90,held=10
   sed -i 's/^{"id": "/&n-/' "$out/neighbours_text/train.jsonl"
-  run create_data --task=WTQ --input_dir="$wtq" --splits=train --divide="train:$tenth" \
-    --output_dir="$out/wtq_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  wtq_records
   # Three fifths of the synthetic questions about others' tables, half of those that were written.
   mkdir -p "$out/few_worded_text" "$out/half_people_text"
   awk 'NR % 5 < 3' "$out/worded_text/train.jsonl" > "$out/few_worded_text/train.jsonl"
   awk 'NR % 2 == 0' "$out/all_people_text/train.jsonl" > "$out/half_people_text/train.jsonl"
   cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
-  fit=--max_seq_length=512 merge wordings wtq_data half_people_text few_worded_text worded_made_text worded_parts_text \
-    neighbours_text
+  fit=--max_seq_length=512 merge wordings wtq_data half_people_text few_worded_text \
+    worded_made_text worded_parts_text neighbours_text
 }
 
 wordings() {

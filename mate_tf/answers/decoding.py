@@ -39,7 +39,7 @@ from mate_tf.answers.answer import (
     no_answer,
 )
 from mate_tf.answers.calibration import sigmoid, softmax
-from mate_tf.answers.row_words import RowFacts, moves_in_words, row_in_words, rows_of_all
+from mate_tf.answers.row_words import FEWEST, RowFacts, moves_in_words, row_in_words, rows_of_all
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
@@ -55,7 +55,6 @@ ASKS_FOR_SEVERAL = (
 )
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
-_FEWEST: dict[int, int | None] = {_NONE: None, _COUNT: 1}  # as of `rows_of_all`
 _OF_ROWS = [AGGREGATIONS.index(name) for name in TAPAS_AGGREGATIONS]
 _ABSENT = AGGREGATIONS.index(ABSENT)
 
@@ -228,7 +227,7 @@ def decode_cells(
         relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
             part = cells.of_table(example)
-            said, fewest = facts.of_table(part, example), _FEWEST.get(likeliest[example], 2)
+            said, fewest = facts.of_table(part, example), FEWEST[likeliest[example]]
             of_all = _cells_of_all(
                 asked, said, example, probabilities[part], relations[part], fewest
             )
@@ -273,7 +272,7 @@ def _cells_of_all(
     index: int,
     probabilities: np.ndarray,
     relations: np.ndarray,
-    fewest: int | None,
+    fewest: int,
 ) -> np.ndarray | None:
     """The cells of an example's likeliest column in the rows that meet all conditions, bool [k]."""
     table = asked.given_tables[index]

@@ -21,6 +21,7 @@ import numpy as np
 
 from mate_tf.answers.answer import TokenFacts
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
+from mate_tf.tables.table import AGGREGATIONS
 
 # RE2 reads all patterns too, \b, \w and \d in ASCII; they are searched for in lower case.
 NEXT = r"\b(?:after|next|following|follows|followed|below|beneath|behind|succeed\w*)\b"
@@ -175,6 +176,10 @@ YES_OR_NO = rf"{YES}| *(?:no|n|false|✗|-)? *"
 ONE_LETTER = r"\D?"
 # With these, the rows may not be those that meet all conditions.
 NOT_ALL = r" or |n't\b|\b(?:not|no|none|never|without|except|but|other|only|neither|nor)\b"
+DIGIT = r"\d"
+# By operator, how many conditions suffice: one where cells are counted, two where they are added
+# up; 0 needs a value to be beyond.
+FEWEST = [{"NONE": 0, "COUNT": 1}.get(name, 2) for name in AGGREGATIONS]
 IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is mentioned whole
 
 
@@ -257,7 +262,7 @@ def rows_of_all(
     cells: Sequence[Sequence[str]],
     facts: TokenFacts,
     relations: np.ndarray,
-    fewest: int | None,
+    fewest: int,
 ) -> np.ndarray | None:
     """The rows that meet all conditions of the question; or those beyond its value.
 
@@ -271,15 +276,14 @@ def rows_of_all(
         cells: the texts of the body, R rows of C.
         facts: of the table.
         relations: [R, C], as of `rows_beyond`.
-        fewest: how many conditions suffice, one where cells are counted, two where they are added
-            up. None needs a value to be beyond.
+        fewest: how many conditions suffice, one of FEWEST.
 
     Returns:
         bool [R]; None where the words name none.
     """
     text, shape = question.lower(), relations.shape
     beyond = rows_beyond(question, relations, facts.names)
-    if _is_in(NOT_ALL, text) or (beyond is None and fewest is None):
+    if _is_in(NOT_ALL, text) or (beyond is None and not fewest):
         return beyond
     is_yes, is_flag, is_one_letter = (
         np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
@@ -298,7 +302,7 @@ def rows_of_all(
     is_condition = (count > 0) & (count < len(met))
     rows, number = np.asarray(met[:, is_condition].all(axis=1)), is_condition.sum()
     if number == 1 == fewest and beyond is None and rows.sum() > 1:
-        has_digit = [[_is_in(r"\d", cell) for cell in row] for row in cells]
+        has_digit = [[_is_in(DIGIT, cell) for cell in row] for row in cells]
         return None if (met & is_condition & has_digit).any() else rows
     return rows if number > 1 and rows.any() else beyond
 

@@ -202,8 +202,8 @@ MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
     ("how many have paid?", 2, None),
     ("how many red ones are there?", 2, None),
     ("how many paid and are over 40", 2, [3]),
-    ("which red ones are over 40", None, [1, 3]),
-    ("which red ones paid and are over 40", None, [3]),
+    ("which red ones are over 40", 0, [1, 3]),
+    ("which red ones paid and are over 40", 0, [3]),
     # Of a count one is enough, of several rows and without digits.
     ("how many have paid?", 1, [0, 2, 3]),
     ("how many red ones are there?", 1, [0, 1, 3]),
@@ -212,7 +212,7 @@ MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
     ("how many are 30?", 1, None),
     ("how many are not red?", 1, None),
     # Without a value only where cells are counted or added up.
-    ("which red ones have paid?", None, None),
+    ("which red ones have paid?", 0, None),
     # Where no row meets all, or words may exclude some, the value alone.
     ("how many blue ones are over 40", 2, [1, 3]),
     ("how many red ones that have not paid are over 40", 2, [1, 3]),

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from mate_tf.answers.answer import TokenFacts
 from mate_tf.answers.decoding import ASKS_FOR_SEVERAL, SELECTION_THRESHOLD, SURE
+from mate_tf.answers.row_words import FEWEST
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.raw_text.cells import SPACE, days_of
@@ -64,10 +65,7 @@ def cell_answers(
     selected = _selected(config, asked, probabilities, likeliest, is_named)
     is_of_all = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:
-        fewest = tf.gather(
-            [0 if n == "NONE" else 1 if n == "COUNT" else 2 for n in AGGREGATIONS], likeliest
-        )
-        of_all = _cells_of_all(asked, facts, probabilities, fewest)
+        of_all = _cells_of_all(asked, facts, probabilities, tf.gather(FEWEST, likeliest))
         is_of_all = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(of_all, axis=1)
         selected = tf.where(is_of_all[:, tf.newaxis], of_all, selected)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)

@@ -125,7 +125,7 @@ def rows_of_all(
         facts: of the tables.
         places: float64 [B, R, C], where in the question the tokens of each cell are.
         relations: float64 [B, R, C], as of `rows_beyond`.
-        fewest: int32 [B], how many conditions suffice; 0 needs a value to be beyond.
+        fewest: int32 [B], how many conditions suffice, of FEWEST.
     """
     text = tf.strings.lower(questions, encoding="utf-8")
     lower = tf.strings.lower(cells, encoding="utf-8")
@@ -152,9 +152,7 @@ def rows_of_all(
     is_condition = (count > 0) & (count < num_rows)  # [B, C+1]
     rows = tf.reduce_all(met | ~is_condition[:, tf.newaxis], axis=2) & is_row[..., 0]
     number = tf.math.count_nonzero(is_condition, axis=1, dtype=tf.int32)
-    has_digit = (
-        tf.strings.regex_full_match(lower, r"(?s:.*\d.*)") & is_condition[:, tf.newaxis, :-1]
-    )
+    has_digit = _is_in(row_words.DIGIT, lower) & is_condition[:, tf.newaxis, :-1]
     is_alone = (number == 1) & (fewest == 1) & ~is_beyond
     is_alone &= tf.math.count_nonzero(rows, axis=1) > 1
     is_alone &= ~tf.reduce_any(met[..., :-1] & has_digit, axis=[1, 2])
