@@ -14,13 +14,16 @@ compiler stay what they are. So the program goes on where it stopped.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
+import multiprocessing
 import pathlib
 import re
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any
 
 from absl import flags
@@ -119,6 +122,18 @@ def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
     path.write_bytes(step.experimental_get_compiler_ir(inputs)(stage="hlo_serialized"))
 
 
+@functools.cache
+def _processes() -> ProcessPoolExecutor:
+    # TensorFlow keeps half a gigabyte of each program.
+    spawn = multiprocessing.get_context("spawn")
+    return ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=4)
+
+
+def export_apart(config: Any, path: pathlib.Path) -> None:
+    """Exports in a process that ends after a few programs, and with it what it keeps of them."""
+    _processes().submit(export, config, path).result()
+
+
 def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -> Needs:
     """What the step needs with so many layers, from its file if it is there."""
     file = folder / f"{step.name}:{num_layers}.json"
@@ -128,7 +143,7 @@ def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -
         if stored.pop("made_from") == made_from:
             return Needs(**stored)
     hlo = file.with_suffix(".hlo")
-    export(step.config(num_layers), hlo)
+    export_apart(step.config(num_layers), hlo)
     command = [compiler, "-m", "experiments.benchmarks.tpu_compiler", str(hlo.absolute())]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
     if done.returncode:
@@ -178,9 +193,15 @@ def check(
         depth = step.config().encoder.num_layers
         numbers = sorted({min(number, depth) for number in layers})
         few, *_, many = *numbers, numbers[-1]
-        most = compiled(step, many, folder, compiler)
+        # At once, for libtpu keeps little more than one core busy.
+        with ThreadPoolExecutor() as threads:
+            needs = {
+                number: threads.submit(compiled, step, number, folder, compiler)
+                for number in {few, many}
+            }
+        most = needs[many].result()
         if few < many < depth and most.fits:
-            most = most.at(depth, many, compiled(step, few, folder, compiler), few)
+            most = most.at(depth, many, needs[few].result(), few)
         is_good = most.fits and most.memory <= MEMORY and not most.num_dynamic
         row = _row(step.name, numbers, depth, most)
         yield row + (f" {most.num_dynamic} dynamic shapes" if most.num_dynamic else ""), is_good

@@ -76,7 +76,7 @@ def test_a_step_is_judged_at_full_depth_and_once(changes, is_good, in_row, tmp_p
         exported.append(config.encoder.num_layers)
         path.write_text(str(config.encoder.num_layers), encoding="utf-8")
 
-    monkeypatch.setattr(check_tpu, "export", export_name)
+    monkeypatch.setattr(check_tpu, "export_apart", export_name)
     needs = dataclasses.asdict(Needs(2.0**20, 2.0**20, 1e12, 1e9)) | changes
     compiler = tmp_path / "compiler"
     compiler.write_text(COMPILER.format(needs=needs), encoding="utf-8")
@@ -85,10 +85,10 @@ def test_a_step_is_judged_at_full_depth_and_once(changes, is_good, in_row, tmp_p
         ((row, good),) = check([Step("mlm_mate_large")], [1, 2], tmp_path, str(compiler))
         assert good == is_good
         assert in_row in row
-    assert exported == ([2, 1] if needs["fits"] else [2])
+    assert sorted(exported) == [1, 2]
 
 
 def test_what_does_not_compile_is_said(tmp_path, monkeypatch):
-    monkeypatch.setattr(check_tpu, "export", lambda config, path: path.write_text(""))
+    monkeypatch.setattr(check_tpu, "export_apart", lambda config, path: path.write_text(""))
     with pytest.raises(RuntimeError, match="expected mlm_mate_large to compile"):
         list(check([Step("mlm_mate_large")], [1], tmp_path, "false"))
