@@ -194,7 +194,9 @@ def decode_cells(
                 aggregations[index, there] += aggregations[index, here]
                 aggregations[index, here] = 0.0
     row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
+    extremes: set[int] = set()  # of these, the words name one of the rows beyond a value
     facts = _token_facts(asked, cells) if compares else None
+    relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
     if not config.cell_cross_entropy:
@@ -215,7 +217,11 @@ def decode_cells(
             thresholds[is_one] = SURE
             if facts is not None:
                 for example in np.flatnonzero(is_one).tolist():
-                    named = _named_row(asked, cells, facts, example, probabilities)
+                    named, is_extreme = _named_row(
+                        asked, cells, facts, relations, example, probabilities
+                    )
+                    if is_extreme:
+                        extremes.add(example)
                     if named:
                         thresholds[example] = np.inf
                         row_from[example] = "both" if named[0] == named[1] else "words"
@@ -224,8 +230,9 @@ def decode_cells(
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     if config.plain_answers and asked.questions and facts is not None:
-        relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
+            if example in extremes:
+                continue
             part = cells.of_table(example)
             said, fewest = facts.of_table(part, example), FEWEST[likeliest[example]]
             of_all = _cells_of_all(
@@ -279,7 +286,8 @@ def _cells_of_all(
     width = table.num_columns
     facts = facts._replace(names=facts.names[:width])
     relations = relations.reshape(-1, width)
-    rows = rows_of_all(asked.questions[index], table.rows, facts, relations, fewest)
+    question = asked.questions[index]
+    rows = rows_of_all(question, table.header, table.rows, facts, relations, fewest)
     if rows is None:
         return None
     of_rows = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
@@ -288,28 +296,36 @@ def _cells_of_all(
 
 
 def _named_row(
-    asked: Asked, cells: BodyCells, facts: TokenFacts, index: int, probabilities: np.ndarray
-) -> list[int]:
+    asked: Asked,
+    cells: BodyCells,
+    facts: TokenFacts,
+    relations: np.ndarray,
+    index: int,
+    probabilities: np.ndarray,
+) -> tuple[list[int], bool]:
     """The likeliest cell of an example, and that of its column in the row that the words name.
 
-    Nothing where the latter is not in the sequence or the model is sure of the other alone.
+    Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
+    words leave its row. And whether the row is an extreme among the rows beyond a value.
     """
     table = asked.given_tables[index]
     part, width = cells.of_table(index), table.num_columns
     row, column = divmod(int(probabilities[part].argmax()), width)
-    mentioned, num_tokens, ranks = (
+    mentioned, num_tokens, ranks, of_cells = (
         values[part].reshape(-1, width)
-        for values in (facts.mentioned, cells.num_tokens, facts.ranks)
+        for values in (facts.mentioned, cells.num_tokens, facts.ranks, relations)
     )
     is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
-    named = RowFacts(mentioned, num_tokens, ranks, facts.names[index, :width], is_time)
-    chosen = row_in_words(asked.questions[index], table.header, named, column)
-    if chosen is None:
-        return []
-    best, named_one = (int(part.start) + width * of_row + column for of_row in (row, chosen))
-    is_selected = row == chosen or probabilities[named_one] > SELECTION_THRESHOLD
-    is_possible = cells.num_tokens[named_one] and (is_selected or probabilities[best] <= SURE)
-    return [best, named_one] if is_possible else []
+    names = facts.names[index, :width]
+    said = RowFacts(mentioned, num_tokens, ranks, names, is_time, of_cells, table.rows)
+    named = row_in_words(asked.questions[index], table.header, said, column)
+    if named is None:
+        return [], False
+    best, chosen = (int(part.start) + width * of_row + column for of_row in (row, named.row))
+    is_selected = row == named.row or probabilities[chosen] > SELECTION_THRESHOLD
+    is_open = probabilities[best] <= SURE or not named.possible[row]
+    is_possible = cells.num_tokens[chosen] and (is_selected or is_open)
+    return [best, chosen] if is_possible else [], named.is_extreme
 
 
 def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:

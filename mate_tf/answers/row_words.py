@@ -3,9 +3,9 @@
 A small model often finds the column of an answer and not its row. Where the words and the table
 leave one row only, it is taken. Cells and columns are mentioned by their tokens. The rows beyond a
 value ("over 50", "before May") are taken together, and so are those that meet all conditions of a
-question with several, or the one of a count. Each rule was kept because it is right for four of
-five of the questions that it decides: of WikiTableQuestions' training questions, or of
-experiments/demo_data/people/dev.jsonl.
+question with several, or the one of a count; an extreme is looked for among them. Each rule was
+kept because it is right for four of five of the questions that it decides: of WikiTableQuestions'
+training questions, or of experiments/demo_data/people/dev.jsonl.
 
 mate_tf/serving/raw_text/row_words.py does the same in a graph.
 
@@ -72,6 +72,64 @@ SCALES: list[tuple[float, tuple[str, str]]] = [
     (share, (_patterns(scales, 0), _patterns(scales, 1)))
     for share, scales in ((0.6, _SCALES), (0.55, _TIMES))
 ]
+_MORE = r"more|higher|later|longer|older|greater|larger|bigger|heavier|taller|better|dearer|wider"
+_LESS = r"less|fewer|lower|earlier|shorter|younger|smaller|cheaper|lighter|worse"
+# What questions say of a kind of column, and what its name or its first cell says: "cheapest", or
+# "under $5", and a price. Such a column counts as much as one that is named.
+_MONEY = r"[$€£¥]|\b(?:usd|eur|gbp|chf)\b"
+KINDS = (
+    (
+        r"[$€£¥] ?\d|\d ?(?:dollars?|euros?|pounds|usd|eur|gbp|chf)\b|\b(?:cheap|expensive|dear|"
+        r"pric)\w*|\b(?:costs?|pays?|paid|sp[ae]nt|spend|earns?|earned)\b",
+        rf"{_MONEY}|\b(?:price|cost|fare|fee|rent|amount|paid|salary|wage|total)",
+    ),
+    (
+        r"\d ?(?:kgs?|kilos?|g|grams?|lbs?|pounds|oz|tons?)\b|\b(?:heav|light|weigh)\w*",
+        r"\b(?:kgs?|lbs?|oz)\b|\d ?g\b|weight|mass",
+    ),
+    (
+        r"\d ?(?:kms?|kilomet\w+|miles?)\b|\b(?:far|further|furthest)\w*",
+        r"\b(?:km|miles?)\b|distance",
+    ),
+    (r"\d ?(?:m²|m2|sq)|\b(?:space|largest|biggest|smallest)\b", r"m²|\b(?:m2|sq|size|area)\b"),
+    (r"\d ?(?:%|per ?cent)", r"%|percent"),
+    (r"\d ?[gtm]b\b", r"\d ?[gtm]b\b"),
+    (r"\d ?kwh\b", r"\bkwh\b"),
+    (
+        r"\d ?(?:cm|mm|met(?:er|re)s|feet|ft)\b|\b(?:tall|high)(?:er|est)?\b",
+        r"\b(?:cm|mm|ft)\b|height|\d ?m\b",
+    ),
+    (r"\d ?°|degrees|\b(?:warm|hot|cold|cool)\w*", r"°|temp"),
+    (
+        r"\b(?:older|younger|oldest|youngest|aged?|years old)\b|"
+        r"\b(?:over|under|above|below) \d\d?\b",
+        r"\bage\b",
+    ),
+    (
+        r"\d ?(?:min\w*|hours?|hrs?|h|seconds?|s)\b|\b(?:quick|fast|slow|short|long)(?:er|est)\b",
+        r"\b(?:min(?:ute)?s?|hours?|time)\b|\d ?h\b|\(h\)|duration|length|\d:\d\d",
+    ),
+    (
+        r"\b(?:1[6-9]|20)\d\d\b",
+        r"\b(?:year|since|opened|built|founded|joined|born|start|released|date|(?:19|20)\d\d)\b",
+    ),
+    (r"\d:\d\d|\d ?[ap]\.?m\b|o'clock|\bnoon\b|\bmidnight\b", r"\d:\d\d"),
+)
+OF_KIND = 0.6  # what that counts, as a share of a column's name
+# The most and the least of a kind, and of times.
+BIGGER = (
+    r"\b(?:most|priciest|dearest|costliest|heaviest|longest|farthest|furthest|warmest|"
+    r"hottest|slowest|oldest|tallest|highest|largest|biggest|greatest|maximum|max)\b"
+)
+SMALLER = (
+    r"\b(?:cheapest|least|lightest|shortest|nearest|closest|coldest|coolest|quickest|fastest|"
+    r"youngest|lowest|smallest|fewest|minimum|min)\b"
+)
+LATEST = r"\b(?:latest|newest|most recent(?:ly)?)\b"
+EARLIEST = r"\b(?:earliest|soonest|oldest)\b"
+SUPERLATIVE = r"\b(?:\w{3,}est|most|least)\b"
+NOT_SUPERLATIVE = rf"\bat (?:least|most)\b| or (?:{_MORE}|{_LESS}|above|below|over|under|up)\b"
+NO_EXTREME = r"\bhow (?:many|much|often|long)\b|\bnumber of\b|\bdifference\b| or "
 # Of an extreme, which it is: "second highest". The words themselves are then left out.
 _ORDINALS = {2: "second|2nd", 3: "third|3rd", 4: "fourth|4th"}
 NTH = {
@@ -127,8 +185,6 @@ _VALUE = (
     r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|ember|ober)?\b)"
 )
 _NEAR = r"(?:\S+ ){0,2}"
-_MORE = r"more|higher|later|longer|older|greater|larger|bigger|heavier|taller|better|dearer|wider"
-_LESS = r"less|fewer|lower|earlier|shorter|younger|smaller|cheaper|lighter|worse"
 AT_MOST = (
     rf"\b(?:at most|up to|until|(?:no|not) (?:{_MORE}) than) {_NEAR}{_VALUE}|"
     rf"{_VALUE}\S* {_NEAR}or (?:{_LESS}|under|below)\b"
@@ -174,9 +230,16 @@ COMPARABLE = 0.6  # the share of a column's cells that compare with the value
 YES = r" *(?:yes|y|true|✓|✔|x) *"
 YES_OR_NO = rf"{YES}| *(?:no|n|false|✗|-)? *"
 ONE_LETTER = r"\D?"
+# What a column of yes and no is said not to be: "without a garage" needs a no.
+NEGATED = (
+    r"\b(?:do|does|did|have|has|had|is|are|was|were|ca|wo)n'?t\b|"
+    r"\b(?:not|no|without|never|yet to|neither)\b"
+)
 # With these, the rows may not be those that meet all conditions.
 NOT_ALL = r" or |n't\b|\b(?:not|no|none|never|without|except|but|other|only|neither|nor)\b"
 DIGIT = r"\d"
+NO_WORD = r"\W"
+WORD = r"^[a-z]{4,} \d+$"
 # By operator, how many conditions suffice: one where cells are counted, two where they are added
 # up; 0 needs a value to be beyond.
 FEWEST = [{"NONE": 0, "COUNT": 1}.get(name, 2) for name in AGGREGATIONS]
@@ -184,56 +247,104 @@ IN_PART = 0.3  # the share of a cell's tokens that mentions it where no cell is 
 
 
 class RowFacts(NamedTuple):
-    """What the tokens of a table say, as of `TokenFacts`."""
+    """What the tokens of a table say, as of `TokenFacts`, and its cells."""
 
     mentioned: np.ndarray  # float64 [R, C]
     num_tokens: np.ndarray  # float64 [R, C]
     ranks: np.ndarray  # float64 [R, C]
     names: np.ndarray  # float64 [C]
     is_time: np.ndarray  # bool [C], whether a column has dates or times of day
+    relations: np.ndarray  # float64 [R, C], as of `rows_beyond`
+    cells: Sequence[Sequence[str]]  # the texts of the body, R rows of C
+
+
+class NamedRow(NamedTuple):
+    """The row that words name."""
+
+    row: int
+    possible: np.ndarray  # bool [R], the rows of which a model may be sure against the words
+    is_extreme: bool = False  # among the rows beyond a value
 
 
 def row_in_words(
     question: str, header: tuple[str, ...], facts: RowFacts, column: int
-) -> int | None:
+) -> NamedRow | None:
     """The row that the words name for an answer in a column; None for none or several."""
     text = question.lower()
     nth = max((nth for nth, pattern in NTH.items() if _is_in(pattern, text)), default=1)
     if nth > 1:
         text = _compiled(ORDINAL).sub("", text)
+    bare = _compiled(NOT_SUPERLATIVE).sub("", text)
+    is_superlative = _is_in(SUPERLATIVE, bare)
+    met, are_flags, is_negated = _flags(text, header, facts.cells, facts.names)
+    if is_negated and is_superlative:
+        text = _compiled(NEGATED).sub("", text)
+    of_kind = is_of_kind(text, header, facts.cells)
+    found = _beyond(question, facts.relations, facts.names, of_kind)
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
-    if not _is_in(NOT_LOOKED_UP, text):
-        return _looked_up(whole, facts.mentioned)
-    if _is_in(NOT_ALONE, text):
+    every = np.ones(len(whole), bool)
+    is_beyond = found is not None and is_superlative and not _is_in(NO_EXTREME, bare)
+    beyond, by_value = found if found is not None and is_beyond else (every, None)
+    if is_beyond:
+        text = _compiled(NOT_SUPERLATIVE).sub("", text)
+    elif not _is_in(NOT_LOOKED_UP, text):
+        return _named(_looked_up(whole, facts.mentioned), every)
+    elif _is_in(NOT_ALONE, text):
         return None
     words = {name: _is_in(pattern, text) for name, pattern in WORDS.items()}
     is_extreme = words["most"] or words["least"]
     is_neighbour = words["next"] != words["previous"]
     is_newest_first = _is_newest_first(header, facts)
-    if is_neighbour and not is_extreme:
-        return _neighbour(whole, 1 if words["next"] != is_newest_first else -1)
-    row = None
-    if not _is_in(COMPARED, text):
-        row = _extreme(text, header, facts, column, words, whole, nth)
+    if is_neighbour and not is_extreme and not is_beyond:
+        return _named(_neighbour(whole, 1 if words["next"] != is_newest_first else -1), every)
+    if is_beyond or not _is_in(COMPARED, text):
+        known = np.where(facts.relations == 0, whole, 0.0) if is_beyond else whole
+        among = _most(known.max(axis=1))
+        among |= among.sum() < 2
+        of_flags = (met | ~(are_flags & met.any(axis=0))).all(axis=1)
+        for rows in (of_flags, beyond):
+            among &= rows | np.logical_not((among & rows).any())
+        row = _extreme(text, header, facts, column, words, among, nth, of_kind, by_value)
+        if row is not None or is_beyond:
+            return _named(row, among & (nth == 1), is_beyond)
     is_end = words["first"] != words["last"] and not is_neighbour and not _is_in(STEPS, text)
     among = _most(whole.max(axis=1))  # the rows of which one is the first
-    if row is None and is_end and among.sum() != 1:
+    if is_end and among.sum() != 1:
         among |= not among.any()
-        times = np.flatnonzero(facts.is_time & ((facts.ranks > 0).mean(axis=0) >= RANKED))
+        times = np.flatnonzero(facts.is_time & _are_ranked(facts))
         if not len(times) or _is_in(IN_ORDER, text):
-            return int(np.flatnonzero(among)[0 if words["first"] != is_newest_first else -1])
+            row = int(np.flatnonzero(among)[0 if words["first"] != is_newest_first else -1])
+            return _named(row, every)
         ranks = np.where(among, facts.ranks[:, times[0]], 0.0)
-        return _only_row(ranks, words["last"]) if len(times) == 1 else None
-    return row
+        return _named(_only_row(ranks, words["last"]), every) if len(times) == 1 else None
+    return None
 
 
-def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.ndarray | None:
+def is_of_kind(text: str, header: Sequence[str], cells: Sequence[Sequence[str]]) -> np.ndarray:
+    """The columns of a kind that a question in lower case speaks of, bool [C]."""
+    said = [column for asked, column in KINDS if _is_in(asked, text)]
+    texts = [f"{name} {cell}".lower() for name, cell in zip(header, cells[0], strict=True)]
+    return np.array([any(_is_in(pattern, column) for pattern in said) for column in texts])
+
+
+def rows_beyond(
+    question: str, relations: np.ndarray, names: np.ndarray, of_kind: np.ndarray
+) -> np.ndarray | None:
     """The rows with more or less than the value that the question names, or between two values.
 
-    They are a part of the table, bool [R], in the column whose name is mentioned or the only one
-    where they are; None where the words name none. The relations are [R, C], the bits of
-    `numeric_relations` of each cell, and others where it has none; names are those of `RowFacts`.
+    They are a part of the table, bool [R], in the column whose name is mentioned, or that is of the
+    kind, or the only one where they are; None where the words name none. The relations are [R, C],
+    the bits of `numeric_relations` of each cell, and others where it has none; names are those of
+    `RowFacts`, kinds of `is_of_kind`.
     """
+    found = _beyond(question, relations, names, of_kind)
+    return None if found is None else found[0]
+
+
+def _beyond(
+    question: str, relations: np.ndarray, names: np.ndarray, of_kind: np.ndarray
+) -> tuple[np.ndarray, int] | None:
+    """The rows and the column of `rows_beyond`."""
     text = question.lower()
     found = [_is_in(pattern, text) for pattern, _ in ALLOWED]
     is_between = _is_in(BETWEEN, text) and not _is_in(APART, text)
@@ -250,15 +361,17 @@ def rows_beyond(question: str, relations: np.ndarray, names: np.ndarray) -> np.n
     count = rows.sum(axis=0)
     fits = (is_one.mean(axis=0) >= COMPARABLE) & ((relations <= 0) | is_one).all(axis=0)
     fits &= (count > 0) & (count < len(rows))
+    names = names + OF_KIND * of_kind
     shares = np.where(fits, names, -1.0)
     by = np.flatnonzero(fits & (shares == shares.max(initial=-1.0)) & (names >= NAMED))
     if len(by) != 1:
         by = np.flatnonzero(fits)
-    return rows[:, by[0]] if len(by) == 1 else None
+    return (rows[:, by[0]], int(by[0])) if len(by) == 1 else None
 
 
 def rows_of_all(
     question: str,
+    header: Sequence[str],
     cells: Sequence[Sequence[str]],
     facts: TokenFacts,
     relations: np.ndarray,
@@ -269,10 +382,12 @@ def rows_of_all(
     A condition is a column with a cell that is mentioned whole, a column of yes and no whose name
     is mentioned, or a value that rows are beyond. It holds for a part of the rows. Columns of which
     the same words mention a cell are one condition. Where no row meets all, the value alone counts.
-    A condition that stands alone is without digits, and holds for several rows.
+    A condition that stands alone is without digits, and holds for several rows, or is the no of a
+    column of yes and no.
 
     Args:
         question: its text.
+        header: the names of the columns.
         cells: the texts of the body, R rows of C.
         facts: of the table.
         relations: [R, C], as of `rows_beyond`.
@@ -282,25 +397,26 @@ def rows_of_all(
         bool [R]; None where the words name none.
     """
     text, shape = question.lower(), relations.shape
-    beyond = rows_beyond(question, relations, facts.names)
-    if _is_in(NOT_ALL, text) or (beyond is None and not fewest):
+    beyond = rows_beyond(question, relations, facts.names, is_of_kind(text, header, cells))
+    met, are_flags, is_negated = _flags(text, header, cells, facts.names)
+    if (_is_in(NOT_ALL, text) and not is_negated) or (beyond is None and not fewest):
         return beyond
-    is_yes, is_flag, is_one_letter = (
-        np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
-        for what in (YES, YES_OR_NO, ONE_LETTER)
-    )
-    are_flags = np.asarray(is_flag.all(axis=0) & is_yes.any(axis=0))  # [C]
-    said = (facts.mentioned.reshape(shape) >= 1.0) & ~are_flags & ~is_one_letter  # [R, C]
+    is_one_letter = [[bool(_compiled(ONE_LETTER).fullmatch(cell)) for cell in row] for row in cells]
+    said = (facts.mentioned.reshape(shape) >= 1.0) & ~are_flags & ~np.array(is_one_letter)  # [R, C]
     if beyond is not None:
-        said &= relations == 0  # what is mentioned is not the value itself
+        # What is mentioned is not the value itself, but may have a number: "Shelf 4".
+        has_word = [[_is_in(WORD, cell.lower()) for cell in row] for row in cells]
+        said &= (relations == 0) | np.array(has_word)
     first = np.where(said, facts.places.reshape(shape), np.inf).min(axis=0)  # [C]
     is_again = np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
-    met = np.where(are_flags, is_yes & (facts.names >= 1.0), said & ~is_again)  # [R, C]
+    met = np.where(are_flags, met, said & ~is_again)  # [R, C]
     if beyond is not None:
         met = np.append(met, beyond[:, np.newaxis], axis=1)
     count = met.sum(axis=0)
     is_condition = (count > 0) & (count < len(met))
     rows, number = np.asarray(met[:, is_condition].all(axis=1)), is_condition.sum()
+    if number == 1 and beyond is None and is_negated:
+        return rows
     if number == 1 == fewest and beyond is None and rows.sum() > 1:
         has_digit = [[_is_in(DIGIT, cell) for cell in row] for row in cells]
         return None if (met & is_condition & has_digit).any() else rows
@@ -327,6 +443,29 @@ def _compiled(pattern: str) -> re.Pattern[str]:
 
 def _is_in(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(text) is not None
+
+
+def _flags(
+    text: str, header: Sequence[str], cells: Sequence[Sequence[str]], names: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Cells of yes and no that meet the words, bool [R, C], and their columns, bool [C].
+
+    A column is named by all of its name, or by "un" before it. Last, whether the words want a no.
+    """
+    is_yes, is_flag = (
+        np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
+        for what in (YES, YES_OR_NO)
+    )
+    are_flags = np.asarray(is_flag.all(axis=0) & is_yes.any(axis=0))  # [C]
+    words = _compiled(NO_WORD).sub(" ", text).split()
+    is_un = np.array([f"un{name.lower()}" in words for name in header])
+    is_named = are_flags & ((names >= 1.0) | is_un)
+    is_no = is_named & (is_un | _is_in(NEGATED, text))
+    return is_named & (is_yes != is_no), are_flags, bool(is_no.any())
+
+
+def _named(row: int | None, possible: np.ndarray, is_extreme: bool = False) -> NamedRow | None:
+    return None if row is None else NamedRow(row, possible, is_extreme)
 
 
 def _looked_up(whole: np.ndarray, mentioned: np.ndarray) -> int | None:
@@ -368,33 +507,50 @@ def _extreme(
     facts: RowFacts,
     column: int,
     words: Mapping[str, bool],
-    whole: np.ndarray,
+    among: np.ndarray,
     nth: int,
+    of_kind: np.ndarray,
+    by_value: int | None,
 ) -> int | None:
-    """The row with the nth largest or smallest value in the column that is mentioned.
+    """The row with the nth largest or smallest value in the column that is meant, among some rows.
 
-    It is among the rows of the longest mentioned cell, where they are several.
+    It is the column that is mentioned (not the value's), or else that of times, or of the kind.
     """
     asked_of = [f"{text}\n{name.lower()}" for name in header]
     is_place = np.array([_is_in(PLACES, name.lower()) for name in header])
     says_either = words["most"] != words["least"]
     names = facts.names if says_either else np.zeros(len(header))  # [C]
+    names = np.where(np.arange(len(header)) == by_value, 0.0, names)
     is_most = np.full(len(header), words["most"])
     for share, patterns in SCALES:
         most, least = ([_is_in(pattern, asked) for asked in asked_of] for pattern in patterns)
         is_scaled = np.not_equal(most, least) & (names < NAMED)
         names = np.where(is_scaled, share, names)
         is_most = np.where(is_scaled, most, is_most)
-    is_ranked = (facts.ranks > 0).mean(axis=0) >= RANKED  # [C]
+    is_ranked = _are_ranked(facts)  # [C]
     names = np.where(is_ranked & ~is_place, names, 0.0)
+    for more, less, of_words in (
+        (LATEST, EARLIEST, facts.is_time & is_ranked),
+        (BIGGER, SMALLER, of_kind & is_ranked & ~is_place),
+    ):
+        is_more, is_less = _is_in(more, text), _is_in(less, text)
+        is_other = of_words & (np.arange(len(header)) != by_value)
+        of_words = is_other if is_other.any() else of_words
+        if is_more != is_less and of_words.any() and (names < NAMED).all():
+            names = np.where(of_words, NAMED + facts.names, 0.0)
+            is_most = np.full(len(header), is_more)
+            break
     by = np.flatnonzero((names == names.max()) & (names >= NAMED))
     if len(by) > 1:
         by = by[by != column]
     if len(by) != 1 or (by[0] == column and not _is_in(ASKS_FOR_VALUE, text)):
         return None
-    among = _most(whole.max(axis=1))
-    ranks = np.where(among if among.sum() > 1 else True, facts.ranks[:, by[0]], 0.0)
-    return _only_row(ranks, bool(is_most[by[0]]), nth)
+    return _only_row(np.where(among, facts.ranks[:, by[0]], 0.0), bool(is_most[by[0]]), nth)
+
+
+def _are_ranked(facts: RowFacts) -> np.ndarray:
+    """Whether most cells of a column have a value: bool [C]."""
+    return np.asarray((facts.ranks > 0).mean(axis=0) >= RANKED)
 
 
 def _is_newest_first(header: tuple[str, ...], facts: RowFacts) -> bool:

@@ -35,7 +35,13 @@ def facts(question, rows=ROWS):
     ranks = np.stack([np.searchsorted(np.unique(v), v) + 1.0 for v in values.T], axis=1)
     ranks[:, 0] = 0.0
     names = np.array([share(name) for name in HEADER])
-    return RowFacts(mentioned, num_tokens, ranks, names, np.zeros(len(HEADER), bool))
+    nothing, cells = np.zeros(mentioned.shape), [[str(cell) for cell in row] for row in rows]
+    return RowFacts(mentioned, num_tokens, ranks, names, nothing[0] > 0, nothing, cells)
+
+
+def row_of(question, of_rows, column=0, header=HEADER):
+    named = row_in_words(question, header, of_rows, column)
+    return None if named is None else named.row
 
 
 @cases(
@@ -82,13 +88,13 @@ def facts(question, rows=ROWS):
     ("who had at least 7 points?", None),
 )
 def test_the_row_that_is_named(question, row):
-    assert row_in_words(question, HEADER, facts(question), 0) == row
+    assert row_of(question, facts(question), 0) == row
 
 
 def test_what_is_newest_first_goes_on_upwards():
     down = ROWS[::-1]
     for question, row in (("who came after Bob?", 1), ("who was first?", 3), ("who was last?", 0)):
-        assert row_in_words(question, HEADER, facts(question, down), 0) == row
+        assert row_of(question, facts(question, down), 0) == row
 
 
 def test_what_comes_first_is_the_earliest_where_one_column_has_times():
@@ -97,40 +103,40 @@ def test_what_comes_first_is_the_earliest_where_one_column_has_times():
         of_rows = facts(question, rows)
         for columns, expected in (([1], row), ([1, 2], None), ([], in_order)):
             of_rows = of_rows._replace(is_time=np.isin(np.arange(len(HEADER)), columns))
-            assert row_in_words(question, HEADER, of_rows, 0) == expected
+            assert row_of(question, of_rows, 0) == expected
     of_rows = facts("who is first on the list?", rows)._replace(is_time=np.eye(5, dtype=bool)[1])
-    assert row_in_words("who is first on the list?", HEADER, of_rows, 0) == 0
+    assert row_of("who is first on the list?", of_rows, 0) == 0
 
 
 def test_the_extreme_is_among_the_rows_of_a_mentioned_cell():
     rows = (("red", 2001, 5, 30, 1), ("red", 2003, 9, 41, 2), ("blue", 2004, 3, 19, 3))
     for question, row in (("fewest points of red?", 0), ("fewest points of blue?", 2)):
-        assert row_in_words(question, HEADER, facts(question, rows), 1) == row
-    assert row_in_words("second most points of red", HEADER, facts("points of red", rows), 1) == 0
-    assert row_in_words("third most points of red", HEADER, facts("points of red", rows), 1) is None
+        assert row_of(question, facts(question, rows), 1) == row
+    assert row_of("second most points of red", facts("points of red", rows), 1) == 0
+    assert row_of("third most points of red", facts("points of red", rows), 1) is None
 
 
 def test_the_first_and_the_last_are_among_the_rows_of_a_mentioned_cell():
     rows = (("blue", 2004, 3, 19, 3), ("red", 2003, 9, 41, 2), ("red", 2001, 5, 30, 1), ROWS[3])
     for question, row, in_time in (("the first red", 1, 2), ("the last red", 2, 1)):
         of_rows = facts(question, rows)
-        assert row_in_words(question, HEADER, of_rows, 1) == row
+        assert row_of(question, of_rows, 1) == row
         of_rows = of_rows._replace(is_time=np.eye(5, dtype=bool)[1])
-        assert row_in_words(question, HEADER, of_rows, 1) == in_time
-    assert row_in_words("the first blue", HEADER, facts("the first blue", rows), 1) is None
+        assert row_of(question, of_rows, 1) == in_time
+    assert row_of("the first blue", facts("the first blue", rows), 1) is None
 
 
 def test_the_column_of_the_answer_is_compared_only_where_its_value_is_asked_for():
     value, other = "what is the lowest points?", "which points has the lowest points?"
-    assert row_in_words(value, HEADER, facts(value), 2) == 3
-    assert row_in_words(other, HEADER, facts(other), 2) is None
+    assert row_of(value, facts(value), 2) == 3
+    assert row_of(other, facts(other), 2) is None
 
 
 def test_a_longer_mention_counts_more():
     rows = (("Ann Lee", 2001, 1, 30, 1), ("Bob", 2003, 7, 41, 2), ("Ann Lee May", 2004, 2, 19, 3))
     rows += (("Cid", 2008, 3, 3, 4),)
     question = "who was there after ann lee may?"
-    assert row_in_words(question, HEADER, facts(question, rows), 0) == 3
+    assert row_of(question, facts(question, rows), 0) == 3
 
 
 @cases(
@@ -156,7 +162,7 @@ def test_the_rows_beyond_a_value(question, value, rows):
     cells = np.array([[0, *row[1:]] for row in ROWS])
     relations = 1 * (cells == value) + 2 * (cells > value) + 4 * (cells < value)
     relations[:, 0] = 0
-    found = rows_beyond(question, relations, facts(question).names)
+    found = rows_beyond(question, relations, facts(question).names, np.zeros(5, bool))
     assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
@@ -173,14 +179,14 @@ def test_the_rows_between_two_values(question, rows):
     relations = np.zeros(points.shape, np.int64)
     for value in (3, 10):
         relations |= 1 * (points == value) + 2 * (points > value) + 4 * (points < value)
-    found = rows_beyond(question, relations, np.array([1.0]))
+    found = rows_beyond(question, relations, np.array([1.0]), np.zeros(1, bool))
     assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
 def test_several_values_and_columns_with_few_of_them_leave_it_open():
     question, names = "how many had over 10 points?", np.array([1.0])
     for column, rows in (([2, 4, 2, 1], [0, 2]), ([2, 4, 2, 6], None), ([2, 4, 0, 0], None)):
-        found = rows_beyond(question, np.array([column]).T, names)
+        found = rows_beyond(question, np.array([column]).T, names, np.zeros(1, bool))
         assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
@@ -215,8 +221,12 @@ MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
     ("which red ones have paid?", 0, None),
     # Where no row meets all, or words may exclude some, the value alone.
     ("how many blue ones are over 40", 2, [1, 3]),
-    ("how many red ones that have not paid are over 40", 2, [1, 3]),
-    ("how many red ones have not paid?", 2, None),
+    # The no of a column of yes and no, which is enough alone where cells are counted or added up.
+    ("how many red ones that have not paid are over 40", 2, [1]),
+    ("how many red ones have not paid?", 2, [1]),
+    ("how many have not paid?", 1, [1, 4]),
+    ("what is the sum of unpaid ages?", 2, [1, 4]),
+    ("which are unpaid?", 0, None),
     ("how many red or paid ones are over 40", 2, [1, 3]),
     # One letter is no mention, and neither is the value itself.
     ("how many in a class have paid?", 2, None),
@@ -224,16 +234,66 @@ MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
 )
 def test_the_rows_that_meet_all_conditions(question, fewest, rows):
     words = question.replace("?", "").split()
-    names, *cells = (tuple(text.lower() for text in row) for row in MEMBERS)
+    header, *cells = (tuple(text.lower() for text in row) for row in MEMBERS)
     mentioned = np.array([[float(cell in words) for cell in row] for row in cells])
     places = [[words.index(cell) if cell in words else 0 for cell in row] for row in cells]
     ages = np.array([int(row[3]) for row in cells])
     relations = np.zeros(mentioned.shape)
     relations[:, 3] = np.where(ages > 40, 2, 4) if "over" in words else 0
-    shares = np.array([float(name in words) for name in names])
+    shares = np.array([float(name in words) for name in header])
     facts = TokenFacts(mentioned.ravel(), mentioned.ravel(), np.ravel(places), shares)
-    found = rows_of_all(question, cells, facts, relations, fewest)
+    found = rows_of_all(question, header, cells, facts, relations, fewest)
     assert (None if found is None else np.flatnonzero(found).tolist()) == rows
+
+
+ROOMS = (
+    ("Room", "Beds", "Rate", "Balcony", "Built"),
+    (
+        ("Oak", "2", "$120", "yes", "1990"),
+        ("Elm", "3", "$80", "no", "2005"),
+        ("Ash", "1", "$95", "yes", "1971"),
+        ("Fir", "4", "$150", "no", "2010"),
+        ("Yew", "2", "$70", "yes", "1999"),
+    ),
+)
+
+
+@cases(
+    "question, value, row, possible",
+    # Of all rows, by the kind of the column; the words give way to a model that is sure.
+    ("the cheapest room", None, 4, [0, 1, 2, 3, 4]),
+    ("which room costs the most?", None, 3, [0, 1, 2, 3, 4]),
+    ("which was built most recently", None, 3, [0, 1, 2, 3, 4]),
+    # Not to one that is sure of a row which does not meet a condition, or is not the second.
+    ("the second cheapest room", None, 1, []),
+    ("most expensive room with a balcony", None, 0, [0, 2, 4]),
+    ("cheapest room without a balcony", None, 1, [1, 3]),
+    ("the room with most beds for under $100", 100, 1, [1, 2, 4]),
+    ("cheapest room with at least 2 beds and a balcony", 2, 4, [0, 4]),
+    ("which room was built first after 1980?", 1980, None, None),
+)
+def test_the_extreme_of_a_kind_among_the_rows_that_meet_conditions(question, value, row, possible):
+    header, cells = ROOMS
+    words = question.replace("?", "").lower().split()
+    numbers = np.array(
+        [
+            [float(f"0{cell}".replace("$", "")) if cell[-1].isdigit() else 0 for cell in row]
+            for row in cells
+        ]
+    )
+    ranks = np.where(numbers > 0, np.argsort(np.argsort(numbers, axis=0), axis=0) + 1.0, 0.0)
+    relations = np.zeros(numbers.shape)
+    if value is not None:
+        relations = 1 * (numbers == value) + 2 * (numbers > value) + 4 * (numbers < value)
+        relations = np.where(numbers > 0, relations, 0)
+    names = np.array([float(name.lower() in words) for name in header])
+    said = np.zeros(numbers.shape)
+    of_rooms = RowFacts(said, said + 1, ranks, names, said[0] > 0, relations, cells)
+    named = row_in_words(question, header, of_rooms, 0)
+    assert (named and named.row) == row
+    if named is not None:
+        assert np.flatnonzero(named.possible).tolist() == possible
+        assert named.is_extreme == (value is not None)
 
 
 def test_words_say_which_of_two_operators_is_meant():

@@ -59,7 +59,7 @@ def cell_answers(
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
     is_named = tf.zeros_like(likeliest, tf.bool)
     if config.plain_answers and facts is not None:
-        places, is_named = _swapped(asked, facts, probabilities, likeliest)
+        places, is_named, is_extreme = _swapped(asked, facts, probabilities, likeliest)
         probabilities = tf.gather(probabilities, places, batch_dims=1)
         with_columns = tf.gather(with_columns, places, batch_dims=1)
     selected = _selected(config, asked, probabilities, likeliest, is_named)
@@ -67,6 +67,7 @@ def cell_answers(
     if config.plain_answers and facts is not None:
         of_all = _cells_of_all(asked, facts, probabilities, tf.gather(FEWEST, likeliest))
         is_of_all = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(of_all, axis=1)
+        is_of_all &= ~is_extreme
         selected = tf.where(is_of_all[:, tf.newaxis], of_all, selected)
     is_total = tf.broadcast_to(asked.columns.is_total[..., tf.newaxis], shape)
     counted = selected & ~tf.reshape(is_total, [batch, size])
@@ -118,45 +119,60 @@ def _cells_of_all(
     """The cells of the likeliest column in the rows that meet all conditions: bool [B, R*C]."""
     questions, _, cells, *_ = asked.given
     shape = tf.shape(cells)
-    relations = tf.reshape(_mean_by_cell(asked, asked.tokens.numeric_relations), shape)
-    places, of_tables = tf.reshape(facts.places, shape), _table_facts(asked, facts)
-    rows = rows_of_all(questions, cells, of_tables, places, relations, fewest)
+    places = tf.reshape(facts.places, shape)
+    rows = rows_of_all(questions, _table_facts(asked, facts), places, fewest)
     column = tf.argmax(probabilities, axis=1, output_type=tf.int32)[:, tf.newaxis] % shape[2]
     cells = rows[..., tf.newaxis] & (column == tf.range(shape[2]))[:, tf.newaxis]
     return tf.reshape(cells, tf.shape(probabilities)) & (probabilities > -float("inf"))
 
 
 def _table_facts(asked: RawFeatures, facts: TokenFacts) -> TableFacts:
-    of_cells = (facts.mentioned, _token_cells(asked)[1], facts.ranks)
-    mentioned, num_tokens, ranks = (
+    relations = _mean_by_cell(asked, asked.tokens.numeric_relations)
+    of_cells = facts.mentioned, _token_cells(asked)[1], facts.ranks, relations
+    mentioned, num_tokens, ranks, relations = (
         tf.reshape(values, tf.shape(asked.given.cells)) for values in of_cells
     )
+    cells, headers = (
+        tf.strings.lower(texts, encoding="utf-8")
+        for texts in (asked.given.cells, asked.given.headers)
+    )
     sizes = asked.given.num_rows, asked.given.num_columns
-    return TableFacts(mentioned, num_tokens, ranks, facts.names, asked.columns.is_time, *sizes)
+    is_time = asked.columns.is_time
+    return TableFacts(
+        mentioned, num_tokens, ranks, facts.names, is_time, relations, cells, headers, *sizes
+    )
 
 
 def _swapped(
     asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, likeliest: tf.Tensor
-) -> tuple[tf.Tensor, tf.Tensor]:
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Each cell's place, with the likeliest one and that of the row that the words name swapped.
 
-    They are int32 [B, R*C]; the second says whether the words name a row, bool [B].
+    They are int32 [B, R*C]; the others say whether the words name a row, and whether it is an
+    extreme among the rows beyond a value, bool [B].
     """
     shape = tf.shape(asked.given.cells)
     num_tokens = _token_cells(asked)[1]
     best = tf.argmax(probabilities, axis=1, output_type=tf.int32)  # [B]
     column = best % shape[2]
-    questions, headers, *_ = asked.given
-    row = rows_in_words(questions, headers, _table_facts(asked, facts), column)
+    row, possible, is_extreme = rows_in_words(
+        asked.given.questions, _table_facts(asked, facts), column
+    )
     named = tf.where(row < 0, best, row * shape[2] + column)
     is_one = (likeliest == _NONE) & ~_asks_for_several(asked)
+    is_extreme &= is_one
     is_one &= (row >= 0) & (tf.gather(num_tokens, named, batch_dims=1) > 0)
     of_best, of_named = (tf.gather(probabilities, c, batch_dims=1) for c in (best, named))
-    is_one &= (named == best) | (of_named > SELECTION_THRESHOLD) | (of_best <= SURE)
+    is_open = (of_best <= SURE) | ~tf.gather(possible, best // shape[2], batch_dims=1)
+    is_one &= (named == best) | (of_named > SELECTION_THRESHOLD) | is_open
     named = tf.where(is_one, named, best)[:, tf.newaxis]
     places = tf.range(shape[1] * shape[2])
     best = best[:, tf.newaxis]
-    return tf.where(places == best, named, tf.where(places == named, best, places)), is_one
+    return (
+        tf.where(places == best, named, tf.where(places == named, best, places)),
+        is_one,
+        is_extreme,
+    )
 
 
 def _asks_for_several(asked: RawFeatures) -> tf.Tensor:
