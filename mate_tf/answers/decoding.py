@@ -194,7 +194,8 @@ def decode_cells(
                 aggregations[index, there] += aggregations[index, here]
                 aggregations[index, here] = 0.0
     row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
-    extremes: set[int] = set()  # of these, the words name one of the rows beyond a value
+    # Whether the words name an extreme among the rows beyond a value.
+    is_extreme = np.zeros(len(tables), bool)  # [B]
     facts = _token_facts(asked, cells) if compares else None
     relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
@@ -211,17 +212,16 @@ def decode_cells(
         thresholds[is_of_two] = np.inf
         if config.plain_answers and asked.questions:
             asks_for_one = [
-                re.fullmatch(ASKS_FOR_SEVERAL, text.lower()) is None for text in asked.questions
+                re.fullmatch(ASKS_FOR_SEVERAL, text.lower(), re.ASCII) is None
+                for text in asked.questions
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
             if facts is not None:
                 for example in np.flatnonzero(is_one).tolist():
-                    named, is_extreme = _named_row(
+                    named, is_extreme[example] = _named_row(
                         asked, cells, facts, relations, example, probabilities
                     )
-                    if is_extreme:
-                        extremes.add(example)
                     if named:
                         thresholds[example] = np.inf
                         row_from[example] = "both" if named[0] == named[1] else "words"
@@ -230,9 +230,7 @@ def decode_cells(
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     if config.plain_answers and asked.questions and facts is not None:
-        for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist():
-            if example in extremes:
-                continue
+        for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS) & ~is_extreme).tolist():
             part = cells.of_table(example)
             said, fewest = facts.of_table(part, example), FEWEST[likeliest[example]]
             of_all = _cells_of_all(
@@ -306,7 +304,7 @@ def _named_row(
     """The likeliest cell of an example, and that of its column in the row that the words name.
 
     Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
-    words leave its row. And whether the row is an extreme among the rows beyond a value.
+    words allow its row. The second value is `NamedRow.is_extreme`.
     """
     table = asked.given_tables[index]
     part, width = cells.of_table(index), table.num_columns

@@ -75,7 +75,7 @@ SCALES: list[tuple[float, tuple[str, str]]] = [
 _MORE = r"more|higher|later|longer|older|greater|larger|bigger|heavier|taller|better|dearer|wider"
 _LESS = r"less|fewer|lower|earlier|shorter|younger|smaller|cheaper|lighter|worse"
 # What questions say of a kind of column, and what its name or its first cell says: "cheapest", or
-# "under $5", and a price. Such a column counts as much as one that is named.
+# "under $5", and a price.
 _MONEY = r"[$€£¥]|\b(?:usd|eur|gbp|chf)\b"
 KINDS = (
     (
@@ -115,7 +115,7 @@ KINDS = (
     ),
     (r"\d:\d\d|\d ?[ap]\.?m\b|o'clock|\bnoon\b|\bmidnight\b", r"\d:\d\d"),
 )
-OF_KIND = 0.6  # what that counts, as a share of a column's name
+OF_KIND = 0.6  # what that adds to the share of a column's name, where its value is asked about
 # The most and the least of a kind, and of times.
 BIGGER = (
     r"\b(?:most|priciest|dearest|costliest|heaviest|longest|farthest|furthest|warmest|"
@@ -127,7 +127,8 @@ SMALLER = (
 )
 LATEST = r"\b(?:latest|newest|most recent(?:ly)?)\b"
 EARLIEST = r"\b(?:earliest|soonest|oldest)\b"
-SUPERLATIVE = r"\b(?:\w{3,}est|most|least)\b"
+# An extreme, in any of these words, that is not part of a value or asked to be counted.
+SUPERLATIVE = "|".join((MOST, LEAST, BIGGER, SMALLER, LATEST, EARLIEST))
 NOT_SUPERLATIVE = rf"\bat (?:least|most)\b| or (?:{_MORE}|{_LESS}|above|below|over|under|up)\b"
 NO_EXTREME = r"\bhow (?:many|much|often|long)\b|\bnumber of\b|\bdifference\b| or "
 # Of an extreme, which it is: "second highest". The words themselves are then left out.
@@ -239,7 +240,8 @@ NEGATED = (
 NOT_ALL = r" or |n't\b|\b(?:not|no|none|never|without|except|but|other|only|neither|nor)\b"
 DIGIT = r"\d"
 NO_WORD = r"\W"
-WORD = r"^[a-z]{4,} \d+$"
+# A whole cell that is a name with a number, such as "Shelf 4", and so not the value of a question.
+NUMBERED = r"[a-z]{4,} \d+"
 # By operator, how many conditions suffice: one where cells are counted, two where they are added
 # up; 0 needs a value to be beyond.
 FEWEST = [{"NONE": 0, "COUNT": 1}.get(name, 2) for name in AGGREGATIONS]
@@ -250,7 +252,7 @@ class RowFacts(NamedTuple):
     """What the tokens of a table say, as of `TokenFacts`, and its cells."""
 
     mentioned: np.ndarray  # float64 [R, C]
-    num_tokens: np.ndarray  # float64 [R, C]
+    num_tokens: np.ndarray  # int64 [R, C]
     ranks: np.ndarray  # float64 [R, C]
     names: np.ndarray  # float64 [C]
     is_time: np.ndarray  # bool [C], whether a column has dates or times of day
@@ -262,7 +264,7 @@ class NamedRow(NamedTuple):
     """The row that words name."""
 
     row: int
-    possible: np.ndarray  # bool [R], the rows of which a model may be sure against the words
+    possible: np.ndarray  # bool [R], rows that the words allow; a sure model keeps its row there
     is_extreme: bool = False  # among the rows beyond a value
 
 
@@ -276,11 +278,11 @@ def row_in_words(
         text = _compiled(ORDINAL).sub("", text)
     bare = _compiled(NOT_SUPERLATIVE).sub("", text)
     is_superlative = _is_in(SUPERLATIVE, bare)
-    met, are_flags, is_negated = _flags(text, header, facts.cells, facts.names)
-    if is_negated and is_superlative:
+    met, are_flags, is_no = _flags(text, header, facts.cells, facts.names)
+    if is_no.any() and is_superlative:
         text = _compiled(NEGATED).sub("", text)
     of_kind = is_of_kind(text, header, facts.cells)
-    found = _beyond(question, facts.relations, facts.names, of_kind)
+    found = rows_beyond(question, facts.relations, facts.names, of_kind)
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
     every = np.ones(len(whole), bool)
     is_beyond = found is not None and is_superlative and not _is_in(NO_EXTREME, bare)
@@ -329,22 +331,14 @@ def is_of_kind(text: str, header: Sequence[str], cells: Sequence[Sequence[str]])
 
 def rows_beyond(
     question: str, relations: np.ndarray, names: np.ndarray, of_kind: np.ndarray
-) -> np.ndarray | None:
+) -> tuple[np.ndarray, int] | None:
     """The rows with more or less than the value that the question names, or between two values.
 
     They are a part of the table, bool [R], in the column whose name is mentioned, or that is of the
-    kind, or the only one where they are; None where the words name none. The relations are [R, C],
-    the bits of `numeric_relations` of each cell, and others where it has none; names are those of
-    `RowFacts`, kinds of `is_of_kind`.
+    kind, or the only one where they are, and come with this column. None where the words name none.
+    The relations are [R, C], the bits of `numeric_relations` of each cell, and others where it has
+    none; names are those of `RowFacts`, kinds of `is_of_kind`.
     """
-    found = _beyond(question, relations, names, of_kind)
-    return None if found is None else found[0]
-
-
-def _beyond(
-    question: str, relations: np.ndarray, names: np.ndarray, of_kind: np.ndarray
-) -> tuple[np.ndarray, int] | None:
-    """The rows and the column of `rows_beyond`."""
     text = question.lower()
     found = [_is_in(pattern, text) for pattern, _ in ALLOWED]
     is_between = _is_in(BETWEEN, text) and not _is_in(APART, text)
@@ -379,11 +373,10 @@ def rows_of_all(
 ) -> np.ndarray | None:
     """The rows that meet all conditions of the question; or those beyond its value.
 
-    A condition is a column with a cell that is mentioned whole, a column of yes and no whose name
-    is mentioned, or a value that rows are beyond. It holds for a part of the rows. Columns of which
-    the same words mention a cell are one condition. Where no row meets all, the value alone counts.
-    A condition that stands alone is without digits, and holds for several rows, or is the no of a
-    column of yes and no.
+    A condition is a column with a cell that is mentioned whole, the yes or the no of a column whose
+    name is mentioned, or a value that rows are beyond. It holds for a part of the rows. Columns of
+    which the same words mention a cell are one condition. Where no row meets all, the value alone
+    counts. A condition that stands alone is a no, or is without digits and holds for several rows.
 
     Args:
         question: its text.
@@ -397,16 +390,16 @@ def rows_of_all(
         bool [R]; None where the words name none.
     """
     text, shape = question.lower(), relations.shape
-    beyond = rows_beyond(question, relations, facts.names, is_of_kind(text, header, cells))
-    met, are_flags, is_negated = _flags(text, header, cells, facts.names)
-    if (_is_in(NOT_ALL, text) and not is_negated) or (beyond is None and not fewest):
+    found = rows_beyond(question, relations, facts.names, is_of_kind(text, header, cells))
+    beyond = None if found is None else found[0]
+    met, are_flags, is_no = _flags(text, header, cells, facts.names)
+    others = _compiled(NEGATED).sub("", text) if is_no.any() else text
+    if _is_in(NOT_ALL, others) or (beyond is None and not fewest):
         return beyond
-    is_one_letter = [[bool(_compiled(ONE_LETTER).fullmatch(cell)) for cell in row] for row in cells]
-    said = (facts.mentioned.reshape(shape) >= 1.0) & ~are_flags & ~np.array(is_one_letter)  # [R, C]
+    is_one_letter = _are(ONE_LETTER, cells)
+    said = (facts.mentioned.reshape(shape) >= 1.0) & ~are_flags & ~is_one_letter  # [R, C]
     if beyond is not None:
-        # What is mentioned is not the value itself, but may have a number: "Shelf 4".
-        has_word = [[_is_in(WORD, cell.lower()) for cell in row] for row in cells]
-        said &= (relations == 0) | np.array(has_word)
+        said &= (relations == 0) | _are(NUMBERED, cells)  # not the value itself
     first = np.where(said, facts.places.reshape(shape), np.inf).min(axis=0)  # [C]
     is_again = np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
     met = np.where(are_flags, met, said & ~is_again)  # [R, C]
@@ -415,10 +408,10 @@ def rows_of_all(
     count = met.sum(axis=0)
     is_condition = (count > 0) & (count < len(met))
     rows, number = np.asarray(met[:, is_condition].all(axis=1)), is_condition.sum()
-    if number == 1 and beyond is None and is_negated:
+    if number == 1 and beyond is None and (is_condition & is_no).any():
         return rows
     if number == 1 == fewest and beyond is None and rows.sum() > 1:
-        has_digit = [[_is_in(DIGIT, cell) for cell in row] for row in cells]
+        has_digit = _are(rf"(?s).*{DIGIT}.*", cells)
         return None if (met & is_condition & has_digit).any() else rows
     return rows if number > 1 and rows.any() else beyond
 
@@ -445,23 +438,30 @@ def _is_in(pattern: str, text: str) -> bool:
     return _compiled(pattern).search(text) is not None
 
 
+def _are(pattern: str, cells: Sequence[Sequence[str]]) -> np.ndarray:
+    """Whether a pattern matches each whole cell in lower case: bool [R, C]."""
+    matches = _compiled(pattern).fullmatch
+    return np.array([[matches(cell.lower()) is not None for cell in row] for row in cells])
+
+
 def _flags(
     text: str, header: Sequence[str], cells: Sequence[Sequence[str]], names: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Cells of yes and no that meet the words, bool [R, C], and their columns, bool [C].
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cells that meet the words in columns of yes and no, bool [R, C].
 
-    A column is named by all of its name, or by "un" before it. Last, whether the words want a no.
+    A column is named by all of its name, or by "un" before it; of several, nobody knows which one a
+    negation means. Also the columns of yes and no, and those of which the words want the no,
+    bool [C].
     """
-    is_yes, is_flag = (
-        np.array([[bool(_compiled(what).fullmatch(cell.lower())) for cell in row] for row in cells])
-        for what in (YES, YES_OR_NO)
-    )
-    are_flags = np.asarray(is_flag.all(axis=0) & is_yes.any(axis=0))  # [C]
+    is_yes = _are(YES, cells)
+    are_flags = np.asarray(_are(YES_OR_NO, cells).all(axis=0) & is_yes.any(axis=0))  # [C]
     words = _compiled(NO_WORD).sub(" ", text).split()
     is_un = np.array([f"un{name.lower()}" in words for name in header])
     is_named = are_flags & ((names >= 1.0) | is_un)
-    is_no = is_named & (is_un | _is_in(NEGATED, text))
-    return is_named & (is_yes != is_no), are_flags, bool(is_no.any())
+    is_negated = _is_in(NEGATED, text)
+    is_named &= not is_negated or is_named.sum() == 1
+    is_no = is_named & (is_un ^ is_negated)
+    return is_named & (is_yes != is_no), are_flags, is_no
 
 
 def _named(row: int | None, possible: np.ndarray, is_extreme: bool = False) -> NamedRow | None:
@@ -514,7 +514,8 @@ def _extreme(
 ) -> int | None:
     """The row with the nth largest or smallest value in the column that is meant, among some rows.
 
-    It is the column that is mentioned (not the value's), or else that of times, or of the kind.
+    It is the column that is mentioned for more than its value, or that is on a scale, or else that
+    of times, or of the kind.
     """
     asked_of = [f"{text}\n{name.lower()}" for name in header]
     is_place = np.array([_is_in(PLACES, name.lower()) for name in header])

@@ -53,7 +53,8 @@ def rows_in_words(questions: tf.Tensor, facts: TableFacts, columns: tf.Tensor) -
     text = _without(row_words.ORDINAL, text, nth > 1)
     bare = _without(row_words.NOT_SUPERLATIVE, text)
     is_superlative = _is_in(row_words.SUPERLATIVE, bare)
-    met, are_flags, is_negated = _flags(text, facts)
+    met, are_flags, is_no = _flags(text, facts)
+    is_negated = tf.reduce_any(is_no, axis=1)
     text = _without(row_words.NEGATED, text, is_negated & is_superlative)
     of_kind = _are_of_kind(text, facts)
     beyond, by_value = rows_beyond(questions, facts, of_kind)
@@ -119,7 +120,7 @@ def _are_of_kind(text: tf.Tensor, facts: TableFacts) -> tf.Tensor:
 
 
 def _flags(text: tf.Tensor, facts: TableFacts) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-    """Cells of yes and no that meet the words, bool [B, R, C], their columns, and a negation."""
+    """The results of the library's `_flags`, of a batch."""
     is_yes, is_flag = (
         tf.strings.regex_full_match(facts.cells, what)
         for what in (row_words.YES, row_words.YES_OR_NO)
@@ -131,9 +132,11 @@ def _flags(text: tf.Tensor, facts: TableFacts) -> tuple[tf.Tensor, tf.Tensor, tf
     is_un = ("un" + facts.headers)[..., tf.newaxis] == words[:, tf.newaxis]
     is_un = tf.reduce_any(is_un, axis=2)  # [B, C]
     is_named = are_flags & ((facts.names >= 1.0) | is_un)
-    is_no = is_named & (is_un | _is_in(row_words.NEGATED, text)[:, tf.newaxis])
+    is_negated = _is_in(row_words.NEGATED, text)[:, tf.newaxis]
+    is_named &= ~is_negated | (tf.math.count_nonzero(is_named, axis=1, keepdims=True) == 1)
+    is_no = is_named & (is_un ^ is_negated)
     met = is_named[:, tf.newaxis] & (is_yes ^ is_no[:, tf.newaxis]) & is_row
-    return met, are_flags, tf.reduce_any(is_no, axis=1)
+    return met, are_flags, is_no
 
 
 def rows_beyond(
@@ -190,10 +193,11 @@ def rows_of_all(
     beyond, by_value = rows_beyond(questions, facts, _are_of_kind(text, facts))
     is_beyond = by_value >= 0  # [B]
     is_row = facts.is_row[..., tf.newaxis]  # [B, R, 1]
-    of_flags, are_flags, is_negated = _flags(text, facts)
+    of_flags, are_flags, is_no = _flags(text, facts)
     is_one_letter = tf.strings.regex_full_match(facts.cells, row_words.ONE_LETTER)
     said = (facts.mentioned >= 1.0) & ~are_flags[:, tf.newaxis] & ~is_one_letter & is_row
-    is_value = (facts.relations != 0.0) & ~_is_in(row_words.WORD, facts.cells)
+    is_numbered = tf.strings.regex_full_match(facts.cells, row_words.NUMBERED)
+    is_value = (facts.relations != 0.0) & ~is_numbered
     said &= ~(is_value & is_beyond[:, tf.newaxis, tf.newaxis])
     first = tf.reduce_min(tf.where(said, places, float("inf")), axis=1)  # [B, C]
     index = tf.range(tf.shape(places)[2])
@@ -209,9 +213,11 @@ def rows_of_all(
     is_alone = fewest == 1
     is_alone &= tf.math.count_nonzero(rows, axis=1) > 1
     is_alone &= ~tf.reduce_any(met[..., :-1] & has_digit, axis=[1, 2])
-    is_alone = (number == 1) & ~is_beyond & (is_alone | (is_negated & (fewest > 0)))
+    is_no_alone = tf.reduce_any(is_condition[:, :-1] & is_no, axis=1) & (fewest > 0)
+    is_alone = (number == 1) & ~is_beyond & (is_alone | is_no_alone)
     is_all = (number > 1) & tf.reduce_any(rows, axis=1) & (is_beyond | (fewest > 0)) | is_alone
-    is_all &= ~_is_in(row_words.NOT_ALL, text) | is_negated
+    others = _without(row_words.NEGATED, text, tf.reduce_any(is_no, axis=1))
+    is_all &= ~_is_in(row_words.NOT_ALL, others)
     return tf.where(is_all[:, tf.newaxis], rows, beyond)
 
 

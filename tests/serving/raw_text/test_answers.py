@@ -25,12 +25,17 @@ TABLES = [
         [["team", "price"], ["x", "-2.5"], ["y", "1,000"], ["Total", "997.5"]],
         [["city"], ["rome"], ["paris"]],
         [["rank", "b", "year"], ["0.1", "0.2", "2004"], ["may 5", "5 km", "\u22120.1"]],
-        [["date", "age"], ["2024-03-01", "A"], ["2023-12-31", " a"], ["2020-02-29", ""]],
+        [
+            ["date", "age", "paid"],
+            ["2024-03-01", "A", "yes"],
+            ["2023-12-31", " a", "No"],
+            ["2020-02-29", "", "yes"],
+        ],
     )
 ]
 RELATIONS = np.array([2, 4, 1, 2, 4, 4, 2, 6], np.int32)
 # Of each table two tokens of the question, one for each cell and a second for some, and padding.
-LENGTH = 20
+LENGTH = 24
 QUESTIONS = ("which is it?", "list all of them", "Which rivers flow?", "when was this?")
 IN_ROWS = (
     "who came after x?|which one is before it?|who has the most?|what is the lowest price?|"
@@ -40,7 +45,10 @@ IN_ROWS = (
     "how many x are over 3 in all?|which ones are between 1 and 4?|"
     "which has the second highest price?|third oldest|the first x|how many of x do we have|"
     "or more than 3 or more|is x cheaper than y?|which is larger, x or y|is x older than y?|"
-    "which is better, x or y"
+    "which is better, x or y|the lowest over 3|which is not paid and has the lowest age?|"
+    "how many are unpaid?|second cheapest with at least 2|the most recent that is not paid|"
+    "how many are paid and over 3?|how many are not unpaid or over 3?|the first before May unpaid|"
+    "the most expensive with 2 or more|how many have not paid?|the soonest date"
 ).split("|")
 CELLS = st.floats(0, 1, width=32) | st.sampled_from([0.0, 0.5, 0.75, 0.875, 1.0])
 # Alike or well apart: which of two cells is the larger by less than the rounding is not defined.
