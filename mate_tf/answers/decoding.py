@@ -219,9 +219,9 @@ def decode_cells(
             thresholds[is_one] = SURE
             if facts is not None:
                 for example in np.flatnonzero(is_one).tolist():
-                    named, is_extreme[example] = _named_row(
-                        asked, cells, facts, relations, example, probabilities
-                    )
+                    said = _row_facts(asked, cells, facts, relations, example)
+                    found = _named_row(asked, cells, said, example, probabilities)
+                    named, is_extreme[example] = found
                     if named:
                         thresholds[example] = np.inf
                         row_from[example] = "both" if named[0] == named[1] else "words"
@@ -231,11 +231,9 @@ def decode_cells(
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     if config.plain_answers and asked.questions and facts is not None:
         for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS) & ~is_extreme).tolist():
-            part = cells.of_table(example)
-            said, fewest = facts.of_table(part, example), FEWEST[likeliest[example]]
-            of_all = _cells_of_all(
-                asked, said, example, probabilities[part], relations[part], fewest
-            )
+            part, fewest = cells.of_table(example), FEWEST[likeliest[example]]
+            said = _row_facts(asked, cells, facts, relations, example)
+            of_all = _cells_of_all(asked, said, example, probabilities[part], fewest)
             if of_all is not None:
                 selected[part], row_from[example] = of_all, "words"
     selected_in_columns = np.zeros_like(selected)
@@ -271,52 +269,47 @@ def decode_cells(
     return answers
 
 
+def _row_facts(
+    asked: Asked, cells: BodyCells, facts: TokenFacts, relations: np.ndarray, index: int
+) -> RowFacts:
+    """What is known of an example's table; the relations are float64 [K]."""
+    table, part = asked.given_tables[index], cells.of_table(index)
+    width = table.num_columns
+    of_cells = facts.mentioned, cells.num_tokens, facts.ranks, facts.places, relations
+    mentioned, num_tokens, ranks, places, relations = (
+        values[part].reshape(-1, width) for values in of_cells
+    )
+    is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
+    names = facts.names[index, :width]
+    return RowFacts(
+        mentioned, num_tokens, ranks, places, names, is_time, relations, table.header, table.rows
+    )
+
+
 def _cells_of_all(
-    asked: Asked,
-    facts: TokenFacts,
-    index: int,
-    probabilities: np.ndarray,
-    relations: np.ndarray,
-    fewest: int,
+    asked: Asked, facts: RowFacts, index: int, probabilities: np.ndarray, fewest: int
 ) -> np.ndarray | None:
     """The cells of an example's likeliest column in the rows that meet all conditions, bool [k]."""
-    table = asked.given_tables[index]
-    width = table.num_columns
-    facts = facts._replace(names=facts.names[:width])
-    relations = relations.reshape(-1, width)
-    question = asked.questions[index]
-    rows = rows_of_all(question, table.header, table.rows, facts, relations, fewest)
+    rows = rows_of_all(asked.questions[index], facts, fewest)
     if rows is None:
         return None
+    width = len(facts.header)
     of_rows = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
     selected = of_rows.ravel() & (probabilities > -np.inf)
     return selected if selected.any() else None
 
 
 def _named_row(
-    asked: Asked,
-    cells: BodyCells,
-    facts: TokenFacts,
-    relations: np.ndarray,
-    index: int,
-    probabilities: np.ndarray,
+    asked: Asked, cells: BodyCells, facts: RowFacts, index: int, probabilities: np.ndarray
 ) -> tuple[list[int], bool]:
     """The likeliest cell of an example, and that of its column in the row that the words name.
 
     Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
     words allow its row. The second value is `NamedRow.is_extreme`.
     """
-    table = asked.given_tables[index]
-    part, width = cells.of_table(index), table.num_columns
+    part, width = cells.of_table(index), len(facts.header)
     row, column = divmod(int(probabilities[part].argmax()), width)
-    mentioned, num_tokens, ranks, of_cells = (
-        values[part].reshape(-1, width)
-        for values in (facts.mentioned, cells.num_tokens, facts.ranks, relations)
-    )
-    is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
-    names = facts.names[index, :width]
-    said = RowFacts(mentioned, num_tokens, ranks, names, is_time, of_cells, table.rows)
-    named = row_in_words(asked.questions[index], table.header, said, column)
+    named = row_in_words(asked.questions[index], facts, column)
     if named is None:
         return [], False
     best, chosen = (int(part.start) + width * of_row + column for of_row in (row, named.row))

@@ -19,7 +19,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate_tf.answers.answer import TokenFacts
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
 from mate_tf.tables.table import AGGREGATIONS
 
@@ -254,9 +253,11 @@ class RowFacts(NamedTuple):
     mentioned: np.ndarray  # float64 [R, C]
     num_tokens: np.ndarray  # int64 [R, C]
     ranks: np.ndarray  # float64 [R, C]
+    places: np.ndarray  # float64 [R, C]
     names: np.ndarray  # float64 [C]
     is_time: np.ndarray  # bool [C], whether a column has dates or times of day
     relations: np.ndarray  # float64 [R, C], as of `rows_beyond`
+    header: Sequence[str]
     cells: Sequence[Sequence[str]]  # the texts of the body, R rows of C
 
 
@@ -268,9 +269,7 @@ class NamedRow(NamedTuple):
     is_extreme: bool = False  # among the rows beyond a value
 
 
-def row_in_words(
-    question: str, header: tuple[str, ...], facts: RowFacts, column: int
-) -> NamedRow | None:
+def row_in_words(question: str, facts: RowFacts, column: int) -> NamedRow | None:
     """The row that the words name for an answer in a column; None for none or several."""
     text = question.lower()
     nth = max((nth for nth, pattern in NTH.items() if _is_in(pattern, text)), default=1)
@@ -278,10 +277,10 @@ def row_in_words(
         text = _compiled(ORDINAL).sub("", text)
     bare = _compiled(NOT_SUPERLATIVE).sub("", text)
     is_superlative = _is_in(SUPERLATIVE, bare)
-    met, are_flags, is_no = _flags(text, header, facts.cells, facts.names)
+    met, are_flags, is_no = _flags(text, facts)
     if is_no.any() and is_superlative:
         text = _compiled(NEGATED).sub("", text)
-    of_kind = is_of_kind(text, header, facts.cells)
+    of_kind = is_of_kind(text, facts)
     found = rows_beyond(question, facts.relations, facts.names, of_kind)
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
     every = np.ones(len(whole), bool)
@@ -296,7 +295,7 @@ def row_in_words(
     words = {name: _is_in(pattern, text) for name, pattern in WORDS.items()}
     is_extreme = words["most"] or words["least"]
     is_neighbour = words["next"] != words["previous"]
-    is_newest_first = _is_newest_first(header, facts)
+    is_newest_first = _is_newest_first(facts)
     if is_neighbour and not is_extreme and not is_beyond:
         return _named(_neighbour(whole, 1 if words["next"] != is_newest_first else -1), every)
     if is_beyond or not _is_in(COMPARED, text):
@@ -306,7 +305,7 @@ def row_in_words(
         of_flags = (met | ~(are_flags & met.any(axis=0))).all(axis=1)
         for rows in (of_flags, beyond):
             among &= rows | np.logical_not((among & rows).any())
-        row = _extreme(text, header, facts, column, words, among, nth, of_kind, by_value)
+        row = _extreme(text, facts, column, words, among, nth, of_kind, by_value)
         if row is not None or is_beyond:
             return _named(row, among & (nth == 1), is_beyond)
     is_end = words["first"] != words["last"] and not is_neighbour and not _is_in(STEPS, text)
@@ -322,10 +321,12 @@ def row_in_words(
     return None
 
 
-def is_of_kind(text: str, header: Sequence[str], cells: Sequence[Sequence[str]]) -> np.ndarray:
+def is_of_kind(text: str, facts: RowFacts) -> np.ndarray:
     """The columns of a kind that a question in lower case speaks of, bool [C]."""
     said = [column for asked, column in KINDS if _is_in(asked, text)]
-    texts = [f"{name} {cell}".lower() for name, cell in zip(header, cells[0], strict=True)]
+    texts = [
+        f"{name} {cell}".lower() for name, cell in zip(facts.header, facts.cells[0], strict=True)
+    ]
     return np.array([any(_is_in(pattern, column) for pattern in said) for column in texts])
 
 
@@ -363,14 +364,7 @@ def rows_beyond(
     return (rows[:, by[0]], int(by[0])) if len(by) == 1 else None
 
 
-def rows_of_all(
-    question: str,
-    header: Sequence[str],
-    cells: Sequence[Sequence[str]],
-    facts: TokenFacts,
-    relations: np.ndarray,
-    fewest: int,
-) -> np.ndarray | None:
+def rows_of_all(question: str, facts: RowFacts, fewest: int) -> np.ndarray | None:
     """The rows that meet all conditions of the question; or those beyond its value.
 
     A condition is a column with a cell that is mentioned whole, the yes or the no of a column whose
@@ -380,27 +374,24 @@ def rows_of_all(
 
     Args:
         question: its text.
-        header: the names of the columns.
-        cells: the texts of the body, R rows of C.
         facts: of the table.
-        relations: [R, C], as of `rows_beyond`.
         fewest: how many conditions suffice, one of FEWEST.
 
     Returns:
         bool [R]; None where the words name none.
     """
-    text, shape = question.lower(), relations.shape
-    found = rows_beyond(question, relations, facts.names, is_of_kind(text, header, cells))
+    text, cells, relations = question.lower(), facts.cells, facts.relations
+    found = rows_beyond(question, relations, facts.names, is_of_kind(text, facts))
     beyond = None if found is None else found[0]
-    met, are_flags, is_no = _flags(text, header, cells, facts.names)
+    met, are_flags, is_no = _flags(text, facts)
     others = _compiled(NEGATED).sub("", text) if is_no.any() else text
     if _is_in(NOT_ALL, others) or (beyond is None and not fewest):
         return beyond
     is_one_letter = _are(ONE_LETTER, cells)
-    said = (facts.mentioned.reshape(shape) >= 1.0) & ~are_flags & ~is_one_letter  # [R, C]
+    said = (facts.mentioned >= 1.0) & ~are_flags & ~is_one_letter  # [R, C]
     if beyond is not None:
         said &= (relations == 0) | _are(NUMBERED, cells)  # not the value itself
-    first = np.where(said, facts.places.reshape(shape), np.inf).min(axis=0)  # [C]
+    first = np.where(said, facts.places, np.inf).min(axis=0)  # [C]
     is_again = np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
     met = np.where(are_flags, met, said & ~is_again)  # [R, C]
     if beyond is not None:
@@ -444,20 +435,18 @@ def _are(pattern: str, cells: Sequence[Sequence[str]]) -> np.ndarray:
     return np.array([[matches(cell.lower()) is not None for cell in row] for row in cells])
 
 
-def _flags(
-    text: str, header: Sequence[str], cells: Sequence[Sequence[str]], names: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def _flags(text: str, facts: RowFacts) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Cells that meet the words in columns of yes and no, bool [R, C].
 
     A column is named by all of its name, or by "un" before it; of several, nobody knows which one a
     negation means. Also the columns of yes and no, and those of which the words want the no,
     bool [C].
     """
-    is_yes = _are(YES, cells)
-    are_flags = np.asarray(_are(YES_OR_NO, cells).all(axis=0) & is_yes.any(axis=0))  # [C]
+    is_yes = _are(YES, facts.cells)
+    are_flags = np.asarray(_are(YES_OR_NO, facts.cells).all(axis=0) & is_yes.any(axis=0))  # [C]
     words = _compiled(NO_WORD).sub(" ", text).split()
-    is_un = np.array([f"un{name.lower()}" in words for name in header])
-    is_named = are_flags & ((names >= 1.0) | is_un)
+    is_un = np.array([f"un{name.lower()}" in words for name in facts.header])
+    is_named = are_flags & ((facts.names >= 1.0) | is_un)
     is_negated = _is_in(NEGATED, text)
     is_named &= not is_negated or is_named.sum() == 1
     is_no = is_named & (is_un ^ is_negated)
@@ -503,7 +492,6 @@ def _neighbour(whole: np.ndarray, step: int) -> int | None:
 
 def _extreme(
     text: str,
-    header: tuple[str, ...],
     facts: RowFacts,
     column: int,
     words: Mapping[str, bool],
@@ -517,6 +505,7 @@ def _extreme(
     It is the column that is mentioned for more than its value, or that is on a scale, or else that
     of times, or of the kind.
     """
+    header = facts.header
     asked_of = [f"{text}\n{name.lower()}" for name in header]
     is_place = np.array([_is_in(PLACES, name.lower()) for name in header])
     says_either = words["most"] != words["least"]
@@ -554,10 +543,10 @@ def _are_ranked(facts: RowFacts) -> np.ndarray:
     return np.asarray((facts.ranks > 0).mean(axis=0) >= RANKED)
 
 
-def _is_newest_first(header: tuple[str, ...], facts: RowFacts) -> bool:
+def _is_newest_first(facts: RowFacts) -> bool:
     """Whether a column of times has a value in each row, and never a later one below."""
     return any(
         _is_in(TIMES, name.lower())
         and bool((ranks > 0).all() and (np.diff(ranks) <= 0).all() and ranks[0] > ranks[-1])
-        for name, ranks in zip(header, facts.ranks.T, strict=True)
+        for name, ranks in zip(facts.header, facts.ranks.T, strict=True)
     )

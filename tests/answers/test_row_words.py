@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from mate_tf.answers.answer import TokenFacts
 from mate_tf.answers.row_words import (
     RowFacts,
     moves_in_words,
@@ -36,11 +35,12 @@ def facts(question, rows=ROWS):
     ranks[:, 0] = 0.0
     names = np.array([share(name) for name in HEADER])
     nothing, cells = np.zeros(mentioned.shape), [[str(cell) for cell in row] for row in rows]
-    return RowFacts(mentioned, num_tokens, ranks, names, nothing[0] > 0, nothing, cells)
+    is_time = nothing[0] > 0
+    return RowFacts(mentioned, num_tokens, ranks, nothing, names, is_time, nothing, HEADER, cells)
 
 
-def row_of(question, of_rows, column=0, header=HEADER):
-    named = row_in_words(question, header, of_rows, column)
+def row_of(question, of_rows, column=0):
+    named = row_in_words(question, of_rows, column)
     return None if named is None else named.row
 
 
@@ -243,8 +243,10 @@ def test_the_rows_that_meet_all_conditions(question, fewest, rows):
     relations = np.zeros(mentioned.shape)
     relations[:, 3] = np.where(ages > 40, 2, 4) if "over" in words else 0
     shares = np.array([float(name in words) for name in header])
-    facts = TokenFacts(mentioned.ravel(), mentioned.ravel(), np.ravel(places), shares)
-    found = rows_of_all(question, header, cells, facts, relations, fewest)
+    of_tokens = mentioned, mentioned, mentioned, np.array(places), shares
+    found = rows_of_all(
+        question, RowFacts(*of_tokens, shares > 1, relations, header, cells), fewest
+    )
     assert (None if found is None else np.flatnonzero(found).tolist()) == rows
 
 
@@ -290,8 +292,8 @@ def test_the_extreme_of_a_kind_among_the_rows_that_meet_conditions(question, val
         relations = np.where(numbers > 0, relations, 0)
     names = np.array([float(name.lower() in words) for name in header])
     said = np.zeros(numbers.shape)
-    of_rooms = RowFacts(said, said + 1, ranks, names, said[0] > 0, relations, cells)
-    named = row_in_words(question, header, of_rooms, 0)
+    of_rooms = RowFacts(said, said + 1, ranks, said, names, said[0] > 0, relations, header, cells)
+    named = row_in_words(question, of_rooms, 0)
     assert (named and named.row) == row
     if named is not None:
         assert np.flatnonzero(named.possible).tolist() == possible

@@ -57,15 +57,16 @@ def cell_answers(
             names = tf.gather(asked.given.headers, column, batch_dims=1)
             aggregations = towards_words(asked.given.questions, names, aggregations)
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
-    is_named = tf.zeros_like(likeliest, tf.bool)
+    is_named, of_tables = tf.zeros_like(likeliest, tf.bool), None
     if config.plain_answers and facts is not None:
-        places, is_named, is_extreme = _swapped(asked, facts, probabilities, likeliest)
+        of_tables = _table_facts(asked, facts)
+        places, is_named, is_extreme = _swapped(asked, of_tables, probabilities, likeliest)
         probabilities = tf.gather(probabilities, places, batch_dims=1)
         with_columns = tf.gather(with_columns, places, batch_dims=1)
     selected = _selected(config, asked, probabilities, likeliest, is_named)
     is_of_all = tf.zeros_like(likeliest, tf.bool)
-    if config.plain_answers and facts is not None:
-        of_all = _cells_of_all(asked, facts, probabilities, tf.gather(FEWEST, likeliest))
+    if of_tables is not None:
+        of_all = _cells_of_all(asked, of_tables, probabilities, tf.gather(FEWEST, likeliest))
         is_of_all = _is_one_of(likeliest, TAPAS_AGGREGATIONS) & tf.reduce_any(of_all, axis=1)
         is_of_all &= ~is_extreme
         selected = tf.where(is_of_all[:, tf.newaxis], of_all, selected)
@@ -114,13 +115,11 @@ def _is_one_of(aggregations: tf.Tensor, names: Sequence[str]) -> tf.Tensor:
 
 
 def _cells_of_all(
-    asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, fewest: tf.Tensor
+    asked: RawFeatures, facts: TableFacts, probabilities: tf.Tensor, fewest: tf.Tensor
 ) -> tf.Tensor:
     """The cells of the likeliest column in the rows that meet all conditions: bool [B, R*C]."""
-    questions, _, cells, *_ = asked.given
-    shape = tf.shape(cells)
-    places = tf.reshape(facts.places, shape)
-    rows = rows_of_all(questions, _table_facts(asked, facts), places, fewest)
+    shape = tf.shape(facts.cells)
+    rows = rows_of_all(asked.given.questions, facts, fewest)
     column = tf.argmax(probabilities, axis=1, output_type=tf.int32)[:, tf.newaxis] % shape[2]
     cells = rows[..., tf.newaxis] & (column == tf.range(shape[2]))[:, tf.newaxis]
     return tf.reshape(cells, tf.shape(probabilities)) & (probabilities > -float("inf"))
@@ -128,23 +127,23 @@ def _cells_of_all(
 
 def _table_facts(asked: RawFeatures, facts: TokenFacts) -> TableFacts:
     relations = _mean_by_cell(asked, asked.tokens.numeric_relations)
-    of_cells = facts.mentioned, _token_cells(asked)[1], facts.ranks, relations
-    mentioned, num_tokens, ranks, relations = (
+    of_cells = facts.mentioned, _token_cells(asked)[1], facts.ranks, facts.places, relations
+    mentioned, num_tokens, ranks, places, relations = (
         tf.reshape(values, tf.shape(asked.given.cells)) for values in of_cells
     )
-    cells, headers = (
+    headers, cells = (
         tf.strings.lower(texts, encoding="utf-8")
-        for texts in (asked.given.cells, asked.given.headers)
+        for texts in (asked.given.headers, asked.given.cells)
     )
+    of_columns = facts.names, asked.columns.is_time
     sizes = asked.given.num_rows, asked.given.num_columns
-    is_time = asked.columns.is_time
     return TableFacts(
-        mentioned, num_tokens, ranks, facts.names, is_time, relations, cells, headers, *sizes
+        mentioned, num_tokens, ranks, places, *of_columns, relations, headers, cells, *sizes
     )
 
 
 def _swapped(
-    asked: RawFeatures, facts: TokenFacts, probabilities: tf.Tensor, likeliest: tf.Tensor
+    asked: RawFeatures, facts: TableFacts, probabilities: tf.Tensor, likeliest: tf.Tensor
 ) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
     """Each cell's place, with the likeliest one and that of the row that the words name swapped.
 
@@ -155,9 +154,7 @@ def _swapped(
     num_tokens = _token_cells(asked)[1]
     best = tf.argmax(probabilities, axis=1, output_type=tf.int32)  # [B]
     column = best % shape[2]
-    row, possible, is_extreme = rows_in_words(
-        asked.given.questions, _table_facts(asked, facts), column
-    )
+    row, possible, is_extreme = rows_in_words(asked.given.questions, facts, column)
     named = tf.where(row < 0, best, row * shape[2] + column)
     is_one = (likeliest == _NONE) & ~_asks_for_several(asked)
     is_extreme &= is_one

@@ -14,16 +14,17 @@ from mate_tf.tables.table import COMPUTED
 
 
 class TableFacts(NamedTuple):
-    """What tables say: the fields of `RowFacts`, of a batch, with their names and sizes."""
+    """What tables say: the fields of `RowFacts`, of a batch, with its headers and sizes."""
 
     mentioned: tf.Tensor  # float64 [B, R, C]
     num_tokens: tf.Tensor  # int32 [B, R, C]
     ranks: tf.Tensor  # float64 [B, R, C]
+    places: tf.Tensor  # float64 [B, R, C]
     names: tf.Tensor  # float64 [B, C]
     is_time: tf.Tensor  # bool [B, C]
     relations: tf.Tensor  # float64 [B, R, C]
-    cells: tf.Tensor  # string [B, R, C], in lower case
     headers: tf.Tensor  # string [B, C], in lower case
+    cells: tf.Tensor  # string [B, R, C], in lower case
     num_rows: tf.Tensor  # int32 [B]
     num_columns: tf.Tensor  # int32 [B]
 
@@ -178,16 +179,10 @@ def rows_beyond(
     return of_column & (column >= 0)[:, tf.newaxis], column
 
 
-def rows_of_all(
-    questions: tf.Tensor, facts: TableFacts, places: tf.Tensor, fewest: tf.Tensor
-) -> tf.Tensor:
+def rows_of_all(questions: tf.Tensor, facts: TableFacts, fewest: tf.Tensor) -> tf.Tensor:
     """The rows that meet all conditions of each question, or are beyond its value: bool [B, R].
 
-    Args:
-        questions: string [B].
-        facts: of the tables.
-        places: float64 [B, R, C], where in the question the tokens of each cell are.
-        fewest: int32 [B], how many conditions suffice, of FEWEST.
+    Questions are string [B], and how many conditions suffice, of FEWEST, int32 [B].
     """
     text = tf.strings.lower(questions, encoding="utf-8")
     beyond, by_value = rows_beyond(questions, facts, _are_of_kind(text, facts))
@@ -199,8 +194,8 @@ def rows_of_all(
     is_numbered = tf.strings.regex_full_match(facts.cells, row_words.NUMBERED)
     is_value = (facts.relations != 0.0) & ~is_numbered
     said &= ~(is_value & is_beyond[:, tf.newaxis, tf.newaxis])
-    first = tf.reduce_min(tf.where(said, places, float("inf")), axis=1)  # [B, C]
-    index = tf.range(tf.shape(places)[2])
+    first = tf.reduce_min(tf.where(said, facts.places, float("inf")), axis=1)  # [B, C]
+    index = tf.range(tf.shape(said)[2])
     is_again = first[..., tf.newaxis] == first[:, tf.newaxis]
     is_again = tf.reduce_any(is_again & (index[:, tf.newaxis] > index), axis=2)
     met = tf.where(are_flags[:, tf.newaxis], of_flags, said & ~is_again[:, tf.newaxis])
