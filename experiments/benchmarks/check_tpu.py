@@ -189,6 +189,7 @@ def check(
 ) -> Iterator[tuple[str, bool]]:
     """Of each step its row of the table, and whether it can run on a chip."""
     folder.mkdir(parents=True, exist_ok=True)
+    _processes()  # made here, or two threads could each make one
     for step in steps:
         depth = step.config().encoder.num_layers
         numbers = sorted({min(number, depth) for number in layers})
