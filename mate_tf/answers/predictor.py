@@ -20,7 +20,7 @@ from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
-from mate_tf.features.config import ConversionError
+from mate_tf.features.config import ConversionError, padded_length
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import constant_kernels
 from mate_tf.models import EncoderTask, TaskConfig
@@ -33,10 +33,6 @@ Batch = Mapping[str, tf.Tensor]
 ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
-
-# Each padded length costs memory once (kernels are cached by shape); padding costs time.
-LENGTH_STEP = 128
-
 
 class Decoder:
     """Reads the answers off a model's outputs, as the model's task does.
@@ -302,7 +298,7 @@ class Predictor:
     def _padded_length(self, num_tokens: int) -> int:
         if self._fixed_length is not None:
             return self._fixed_length
-        padded = -(-num_tokens // LENGTH_STEP) * LENGTH_STEP
+        padded = padded_length(num_tokens)
         # Absolute positions may end here.
         return min(padded, self._builder.config.max_seq_length or padded)
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.features.builder import Example, FeatureBuilder
-from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.config import ConversionError, FeatureConfig, padded_length
 from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells, keep_columns
 from mate_tf.tables.table import Question, Table
 from tests.features.examples import build, pieces
@@ -227,3 +227,16 @@ def test_any_texts_keep_what_fits_and_leave_out_only_what_does_not(texts, questi
         assert len(kept) == 1 and min(costs) > budget
         return
     assert all(spent + costs[c] > budget for c in range(len(texts)) if c not in kept)
+
+
+@given(st.integers(1, 16_384))
+def test_a_padded_length_has_room_and_little_more(num_tokens):
+    padded = padded_length(num_tokens)
+    assert num_tokens <= padded < num_tokens + max(128, num_tokens / 4)
+    assert padded == padded_length(padded)
+
+
+def test_few_lengths_are_padded_to():
+    lengths = {padded_length(number) for number in range(1, 16_385)}
+    assert len(lengths) == 24
+    assert {128, 1_024, 1_280, 2_048, 16_384} < lengths

@@ -18,8 +18,7 @@ import numpy as np
 import tensorflow as tf
 import tensorflow_text as tf_text
 
-from mate_tf.answers.predictor import LENGTH_STEP
-from mate_tf.features.config import FeatureConfig
+from mate_tf.features.config import LENGTH_STEP, FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import MAX_WORD_CHARACTERS, Wordpiece
 from mate_tf.serving.raw_text.columns import Columns, ranks, read_columns, relations
