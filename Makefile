@@ -15,7 +15,7 @@ SIZE ?= small
 # Names of its steps, between commas; without them all.
 ONLY ?=
 
-# Of make check-tpu: which steps, by a regular expression; all without it.
+# Of make check-tpu: which steps, by a regular expression; all without it. SMALL=1: small ones.
 STEPS ?=
 
 # Of make mutants: which changes, by mutmut's names; '*' is all, which takes hours.
@@ -30,7 +30,7 @@ MINILM := --size=minilm --num_layers=6
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full check-tpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint check-deploy format constraints clean
+.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint check-deploy format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -61,7 +61,13 @@ benchmark-full: env ## all architectures from 128 to 16,384 tokens, and training
 check-tpu: env ## compile the papers' training steps for a TPU, where there is none, in .venv-tpu
 	test -x .venv-tpu/bin/python || { python3 -m venv .venv-tpu && \
 	  .venv-tpu/bin/pip install --quiet "jax[tpu]==0.10.2" "libtpu==0.0.42.1"; }
-	$(VENV_PYTHON) -m experiments.benchmarks.check_tpu --steps='$(STEPS)'
+	$(VENV_PYTHON) -m experiments.benchmarks.check_tpu --steps='$(STEPS)' $(if $(SMALL),--small)
+
+check-gpu: env ## the same for an H100, where there is none, in .venv-gpu
+	test -x .venv-gpu/bin/python || { python3 -m venv .venv-gpu && \
+	  .venv-gpu/bin/pip install --quiet "jax==0.10.2" && .venv-gpu/bin/pip install --quiet \
+	  --no-deps jax-cuda12-plugin==0.10.2 jax-cuda12-pjrt==0.10.2 nvidia-cuda-nvcc-cu12==12.9.86; }
+	$(VENV_PYTHON) -m experiments.benchmarks.check_tpu --device=h100 --steps='$(STEPS)'
 
 reproduce: env ## make the figures of docs/results.md again, SIZE=small or full, ONLY=wtq,heads
 	minilm="$$(scripts/install_minilm.sh $(VENV))" && \

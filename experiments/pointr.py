@@ -81,6 +81,7 @@ def splits_of_source() -> tuple[dict[str, str], list[str]]:
 def main(argv: list[str]) -> None:
     from mate_tf.pointr.answering import Source
     from mate_tf.pointr.pipeline import Pipeline
+    from mate_tf.training.distribution import workers_of_environment
     from mate_tf.training.starting_points import check_kind, make_config
 
     config = make_config(_CONFIG.value, _ARCHITECTURE.value, argv[1:])
@@ -88,9 +89,10 @@ def main(argv: list[str]) -> None:
     devices = _DEVICES()
 
     splits, answered = splits_of_source()
-    if devices.distribution_strategy == "multi_worker_mirrored":
+    is_several = devices.distribution_strategy == "multi_worker_mirrored"
+    if is_several or devices.worker_hosts or len(workers_of_environment()) > 1:
         raise ValueError(
-            "expected the devices of one machine, got multi_worker_mirrored; on several "
+            "expected the devices of one machine, got several workers; on several machines "
             "experiments/finetune.py trains a stage, with the records that --stage=create makes"
         )
     pipeline = Pipeline(

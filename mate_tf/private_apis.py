@@ -216,18 +216,64 @@ def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:
         orbit.controller._log = original
 
 
-# --- JAX: 0.10.2 with libtpu 0.0.42.1 in .venv-tpu (Makefile), 0.11.2 where there is a GPU ---
+# --- JAX: 0.10.2 in .venv-tpu and .venv-gpu (Makefile), 0.11.2 where there is a GPU ---
 
 
-class TpuProgram(NamedTuple):
-    """A program that libtpu compiled."""
+class DeviceProgram(NamedTuple):
+    """A program that was compiled for a device that need not be there."""
 
     text: str  # its HLO after all optimisations
     memory: Any  # sizes in bytes, by names such as `temp_size_in_bytes`
-    cost: dict[str, float]  # "flops" and "bytes accessed", among others
+    cost: dict[str, float]  # "flops" and, for a TPU, "bytes accessed", among others
 
 
-def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> TpuProgram:
+# What XLA's compiler asks of a GPU, as its GpuTargetConfigProto has it.
+_H100 = """
+gpu_device_info {
+  threads_per_block_limit: 1024 threads_per_warp: 32 shared_memory_per_block: 49152
+  shared_memory_per_core: 233472 threads_per_core_limit: 2048 core_count: 132 fpus_per_core: 128
+  block_dim_limit_x: 2147483647 block_dim_limit_y: 65535 block_dim_limit_z: 65535
+  memory_bandwidth: 3352320000000 l2_cache_size: 52428800 clock_rate_ghz: 1.98
+  device_memory_size: 84929347584 shared_memory_per_block_optin: 232448
+  cuda_compute_capability { major: 9 } registers_per_core_limit: 65536
+  registers_per_block_limit: 65536
+}
+platform_name: "CUDA"
+dnn_version_info { major: 9 minor: 7 }
+runtime_version { major: 12 minor: 8 }
+device_description_str: "NVIDIA H100 80GB HBM3"
+"""
+
+
+def compile_for_h100(program: bytes) -> DeviceProgram:
+    """Compiles a serialized HLO module for an H100 that need not be there.
+
+    Kernels are chosen without trying them. RuntimeError if it does not compile.
+    """
+    os.environ["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false --xla_gpu_autotune_level=0"
+    os.environ.setdefault("JAX_PLATFORMS", "cpu")
+    import jax
+    from jax._src.interpreters import mlir
+    from jax._src.lib import xla_client
+    from jax.experimental import topologies
+
+    (cpu,) = jax.devices("cpu")  # which also finds the plugin
+    (device,) = topologies.get_topology_desc(
+        "h100", "cuda", target_config=_H100, topology="1x1x1"
+    ).devices
+    with mlir.make_ir_context():
+        compiled = device.client.compile(
+            _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
+        )
+    (optimised,) = compiled.hlo_modules()
+    # Of the program as it was given: products are calls of libraries in the other.
+    given = xla_client.hlo.HloModule.from_serialized_hlo_module_proto(program)
+    flops = xla_client._xla.hlo_module_cost_analysis(cpu.client, given)["flops"]
+    memory = compiled.get_compiled_memory_stats()
+    return DeviceProgram(optimised.to_string(), memory, {"flops": flops})
+
+
+def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
     """Compiles a serialized HLO module for a TPU that need not be there.
 
     JAX's public functions compile only what JAX has traced. RuntimeError if it does not compile,
@@ -257,7 +303,7 @@ def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> TpuProgram:
         )
     (optimised,) = compiled.hlo_modules()
     memory = compiled.get_compiled_memory_stats()
-    return TpuProgram(optimised.to_string(), memory, compiled.cost_analysis())
+    return DeviceProgram(optimised.to_string(), memory, compiled.cost_analysis())
 
 
 def compile_for_device(program: bytes, device: Any) -> Any:

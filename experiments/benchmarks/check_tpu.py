@@ -1,13 +1,17 @@
-"""Compiles whole training steps of the papers for a TPU v5e, on a machine that has none.
+"""Compiles whole training steps of the papers for a TPU v5e or an H100, where there is none.
 
     make check-tpu
-    python -m experiments.benchmarks.check_tpu --steps='2048:mate$' --layers=24
+    python -m experiments.benchmarks.check_tpu --steps='hybridqa_mate_large$' --layers=24
+    python -m experiments.benchmarks.check_tpu --small
+    make check-gpu
 
 A step is what one chip does in it: the forward pass with dropout in bfloat16, the loss, the
-gradients, clipping and the update of AdamW. TensorFlow writes it as an XLA program, and libtpu,
-in an environment of its own, compiles that. The program compiles each step with few layers, and
-draws a line through what they need to the number of layers of the preset. It prints a table, and
-exits with 1 if a step has no room on a chip or has shapes that are known only when it runs.
+gradients, clipping and the update of AdamW. TensorFlow writes it as an XLA program, and libtpu, or
+XLA's compiler for GPUs, in an environment of its own, compiles that. The program compiles each step
+with few layers, and draws a line through what they need to the number of layers of the preset. It
+prints a table, and exits with 1 if a step does not compile, has no room on a chip, or has shapes
+that are known only when it runs. With --small the steps are those of every preset, at a tenth of
+its width.
 
 Each result is a file of `--tpu_results`, which is not made again while the library's code and the
 compiler stay what they are. So the program goes on where it stopped.
@@ -16,42 +20,69 @@ compiler stay what they are. So the program goes on where it stopped.
 import dataclasses
 import functools
 import hashlib
+import inspect
 import json
 import multiprocessing
 import pathlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
-from typing import Any
+from concurrent.futures.process import BrokenProcessPool
+from typing import Any, NamedTuple, Protocol
 
 from absl import flags
 
 from experiments import program
 from experiments.benchmarks.tpu_compiler import Needs
 from experiments.exported.programs import run_of
+from mate_tf.config import LinformerConfig
 from mate_tf.presets import ARCHITECTURE_PRESETS
 
 _ROOT = pathlib.Path(__file__).parents[2]
 
-_RESULTS = flags.DEFINE_string("tpu_results", "out/tpu", "folder of the results")
+_DEVICE = flags.DEFINE_enum("device", "v5e", ["v5e", "h100"], "what it is compiled for")
+_RESULTS = flags.DEFINE_string(
+    "tpu_results", None, "folder of the results; out/{device} by default"
+)
 _STEPS = flags.DEFINE_string("steps", "", "regular expression of the steps' names; all by default")
 _LAYERS = flags.DEFINE_list("layers", ["1", "2"], "numbers of layers that are compiled")
-_COMPILER = flags.DEFINE_string(
-    "compiler", str(_ROOT / ".venv-tpu/bin/python"), "Python of the environment that has libtpu"
-)
+_SMALL = flags.DEFINE_bool("small", False, "every preset at a tenth of its width instead")
+_COMPILER = flags.DEFINE_string("compiler", None, "Python of the environment that compiles")
 
 CORES = 32  # of the papers' TPUs, which shared a batch (MATE paper, appendix A.1)
-# Of a v5e, by its maker: its memory less what its system takes, and its limits.
-MEMORY, FLOPS, BANDWIDTH = 15.75 * 2**30, 197e12, 819e9
+
+
+class Chip(NamedTuple):
+    """A device, by its maker: memory less what its system takes, and limits a second."""
+
+    environment: str
+    memory: float  # bytes
+    flops: float  # of bfloat16
+    bandwidth: float  # bytes
+
+
+CHIPS = {
+    "v5e": Chip(".venv-tpu", 15.75 * 2**30, 197e12, 819e9),
+    "h100": Chip(".venv-gpu", 79.1 * 2**30, 989e12, 3.35e12),
+}
 _PREDICTIONS = 20  # masked tokens of an example
 _GIB = 2**30
 
 
+class AnyStep(Protocol):
+    """A training step."""
+
+    @property
+    def name(self) -> str: ...
+
+    def config(self, num_layers: int | None = None) -> Any: ...
+
+
 @dataclasses.dataclass(frozen=True)
 class Step:
-    """A training step."""
+    """A training step of a preset, with changes."""
 
     preset: str  # of experiments/configs
     architecture: str | None = None  # of mate_tf/presets.py; None for the preset's own
@@ -69,6 +100,47 @@ class Step:
 
         layers = [] if num_layers is None else [f"--config.encoder.num_layers={num_layers}"]
         return make_config(self.preset, self.architecture, [*self.overrides, *layers])
+
+
+@dataclasses.dataclass(frozen=True)
+class SmallStep:
+    """One layer at a tenth of a preset's width, for two examples of at most 256 tokens."""
+
+    name: str
+    whole: Any  # the preset's config
+
+    def config(self, num_layers: int | None = None) -> Any:
+        """The config, whatever the number of layers."""
+        encoder, length = self.whole.encoder, min(self.whole.max_seq_length, 256)
+        if isinstance(encoder.attention, LinformerConfig):
+            attention = dataclasses.replace(
+                encoder.attention, sequence_length=length, projected_length=length // 8
+            )
+            encoder = dataclasses.replace(encoder, attention=attention)
+        heads = encoder.num_heads
+        encoder = dataclasses.replace(
+            encoder,
+            hidden_size=max(1, encoder.hidden_size // 10 // heads) * heads,
+            intermediate_size=encoder.intermediate_size // 10,
+            num_layers=1,
+        )
+        sizes = dict(max_seq_length=length, length_buckets=(), batch_size=2)
+        return dataclasses.replace(
+            self.whole, encoder=encoder, gradient_accumulation_steps=1, **sizes
+        )
+
+
+def small_steps() -> Iterator[SmallStep]:
+    """A step of every preset, of a PointR of both of its stages."""
+    from mate_tf.pointr.answering import PointRConfig
+    from mate_tf.training.starting_points import presets
+
+    for name, config in presets().items():
+        if isinstance(config, PointRConfig):
+            yield SmallStep(f"{name}:point", config.point)
+            yield SmallStep(f"{name}:read", config.read)
+        else:
+            yield SmallStep(name, config)
 
 
 _LONG = tuple(
@@ -117,7 +189,7 @@ def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
 
     _, _, trainer = run_of(config)
     step = tf.function(trainer.replica_step, jit_compile=True, autograph=False)
-    inputs = batch(size or config.batch_size // CORES, config.max_seq_length)
+    inputs = batch(size or max(1, config.batch_size // CORES), config.max_seq_length)
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(step.experimental_get_compiler_ir(inputs)(stage="hlo_serialized"))
 
@@ -131,10 +203,16 @@ def _processes() -> ProcessPoolExecutor:
 
 def export_apart(config: Any, path: pathlib.Path) -> None:
     """Exports in a process that ends after a few programs, and with it what it keeps of them."""
-    _processes().submit(export, config, path).result()
+    try:
+        _processes().submit(export, config, path).result()
+    except BrokenProcessPool:  # the system has ended it
+        _processes.cache_clear()
+        raise
 
 
-def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -> Needs:
+def compiled(
+    step: AnyStep, num_layers: int, folder: pathlib.Path, compiler: str, device: str = "v5e"
+) -> Needs:
     """What the step needs with so many layers, from its file if it is there."""
     file = folder / f"{step.name}:{num_layers}.json"
     made_from = _checksum(step.config(num_layers), compiler)
@@ -144,7 +222,8 @@ def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -
             return Needs(**stored)
     hlo = file.with_suffix(".hlo")
     export_apart(step.config(num_layers), hlo)
-    command = [compiler, "-m", "experiments.benchmarks.tpu_compiler", str(hlo.absolute())]
+    program = "experiments.benchmarks.tpu_compiler"
+    command = [compiler, "-m", program, device, str(hlo.absolute())]
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
     if done.returncode:
         raise RuntimeError(f"expected {step.name} to compile, got\n{done.stderr[-4000:]}")
@@ -155,25 +234,35 @@ def compiled(step: Step, num_layers: int, folder: pathlib.Path, compiler: str) -
 
 
 def _checksum(config: Any, compiler: str) -> str:
-    """Changes with all that a result depends on: the config, the library's code, the compiler."""
-    digest = hashlib.sha256(repr((config, compiler)).encode())
+    """Changes with all that a result depends on: the config, the code, the compiler."""
+    digest = hashlib.sha256(repr((config, _versions(compiler))).encode())
+    for function in (batch, export):
+        digest.update(inspect.getsource(function).encode())
     rooms = (_ROOT / "mate_tf" / room for room in ("layers", "models", "training"))
+    others = "mate_tf/private_apis.py", "experiments/exported/programs.py"
     files = [path for room in rooms for path in sorted(room.rglob("*.py"))]
-    for path in (*files, _ROOT / "mate_tf" / "private_apis.py"):
+    for path in (*files, *(_ROOT / other for other in others)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
 
-def _row(name: str, layers: Sequence[int], of: int, needs: Needs) -> str:
+@functools.cache
+def _versions(compiler: str) -> str:
+    """The versions of JAX and libtpu."""
+    code = "from importlib.metadata import version as v; print(v('jax'), v('libtpu'))"
+    return subprocess.run([compiler, "-c", code], capture_output=True, text=True).stdout
+
+
+def _row(name: str, layers: Sequence[int], of: int, needs: Needs, chip: Chip) -> str:
     how = "full depth" if layers == [of] else f"{' and '.join(map(str, layers))} layers"
     if not needs.fits:
         return f"| {name} | {how} | | | | | no room even with these layers |"
-    room = "yes" if needs.memory <= MEMORY else "**no**"
-    seconds = max(needs.flops / FLOPS, needs.bytes_moved / BANDWIDTH)
+    room = "yes" if needs.memory <= chip.memory else "**no**"
+    seconds = max(needs.flops / chip.flops, needs.bytes_moved / chip.bandwidth)
     numbers = (
         f"{needs.arguments / _GIB:.1f} + {needs.temporaries / _GIB:.1f}",
         f"{needs.flops / 1e12:.2f}",
-        f"{needs.bytes_moved / 1e9:.0f}",
+        f"{needs.bytes_moved / 1e9:.0f}" if needs.bytes_moved else "",
         f"{1e3 * seconds:.0f}",
     )
     return f"| {name} | {how} | {' | '.join(numbers)} | {room} |"
@@ -185,7 +274,11 @@ HEADER = """\
 
 
 def check(
-    steps: Sequence[Step], layers: Sequence[int], folder: pathlib.Path, compiler: str
+    steps: Sequence[AnyStep],
+    layers: Sequence[int],
+    folder: pathlib.Path,
+    compiler: str,
+    device: str = "v5e",
 ) -> Iterator[tuple[str, bool]]:
     """Of each step its row of the table, and whether it can run on a chip."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -196,25 +289,35 @@ def check(
         few, *_, many = *numbers, numbers[-1]
         # At once, for libtpu keeps little more than one core busy.
         with ThreadPoolExecutor() as threads:
-            needs = {
-                number: threads.submit(compiled, step, number, folder, compiler)
+            futures = {
+                number: threads.submit(compiled, step, number, folder, compiler, device)
                 for number in {few, many}
             }
-        most = needs[many].result()
+        try:
+            needs = {number: future.result() for number, future in futures.items()}
+        except Exception as error:
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            reason = f"does not compile: {lines[-1]}"
+            yield f"| {step.name} | {numbers} layers | | | | | {reason} |", False
+            continue
+        most = needs[many]
         if few < many < depth and most.fits:
-            most = most.at(depth, many, needs[few].result(), few)
-        is_good = most.fits and most.memory <= MEMORY and not most.num_dynamic
-        row = _row(step.name, numbers, depth, most)
+            most = most.at(depth, many, needs[few], few)
+        is_good = most.fits and most.memory <= CHIPS[device].memory and not most.num_dynamic
+        row = _row(step.name, numbers, depth, most, CHIPS[device])
         yield row + (f" {most.num_dynamic} dynamic shapes" if most.num_dynamic else ""), is_good
 
 
 def main(_: Sequence[str]) -> int:
-    steps = [step for step in STEPS if re.search(_STEPS.value, step.name)]
+    known: Iterable[AnyStep] = small_steps() if _SMALL.value else STEPS
+    steps = [step for step in known if re.search(_STEPS.value, step.name)]
     layers = [int(number) for number in _LAYERS.value]
-    folder = pathlib.Path(_RESULTS.value)
+    device = _DEVICE.value
+    folder = pathlib.Path(_RESULTS.value or f"out/{device}")
+    compiler = _COMPILER.value or str(_ROOT / CHIPS[device].environment / "bin/python")
     print(HEADER)
     num_bad = 0
-    for row, is_good in check(steps, layers, folder, _COMPILER.value):
+    for row, is_good in check(steps, layers, folder, compiler, device):
         print(row, flush=True)
         num_bad += not is_good
     if num_bad:

@@ -1,9 +1,9 @@
-"""Compiles one exported program for a TPU v5e, and prints what it needs as JSON.
+"""Compiles one exported program for a device by its name, and prints what it needs as JSON.
 
-    .venv-tpu/bin/python -m experiments.benchmarks.tpu_compiler out/tpu/program.hlo
+    .venv-tpu/bin/python -m experiments.benchmarks.tpu_compiler v5e out/v5e/program.hlo
 
-It runs where JAX and libtpu are, and neither TensorFlow nor a TPU: libtpu compiles for a chip by
-its name. `experiments.benchmarks.check_tpu` exports programs and calls it.
+It runs where JAX is, with libtpu or the plugin for GPUs, and neither TensorFlow nor the device.
+`experiments.benchmarks.check_tpu` exports programs and calls it.
 """
 
 import dataclasses
@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from mate_tf.private_apis import TpuProgram, compile_for_tpu
+from mate_tf.private_apis import DeviceProgram, compile_for_h100, compile_for_tpu
 
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _USED = re.compile(r"Used ([\d.]+)([KMG]) of [\d.]+[KMG] hbm")
@@ -26,7 +26,7 @@ class Needs:
     arguments: float  # weights, optimizer state and batch, which the results take the place of
     temporaries: float  # all else that is in the chip's memory at once
     flops: float = 0.0
-    bytes_moved: float = 0.0  # read from memory and written to it
+    bytes_moved: float = 0.0  # read from memory and written to it; 0 where nobody counts
     num_dynamic: int = 0  # shapes that are known only when it runs
     fits: bool = True  # whether the compiler found room for it
 
@@ -44,7 +44,7 @@ class Needs:
         return Needs(**line | {"num_dynamic": num_dynamic, "fits": self.fits and fewer.fits})
 
 
-def needs(program: TpuProgram) -> Needs:
+def needs(program: DeviceProgram) -> Needs:
     """Reads what the compiler says of a program that it compiled."""
     sizes, cost = program.memory, program.cost
     results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
@@ -53,7 +53,7 @@ def needs(program: TpuProgram) -> Needs:
         arguments=sizes.argument_size_in_bytes,
         temporaries=sizes.temp_size_in_bytes + results + code,
         flops=cost["flops"],
-        bytes_moved=cost["bytes accessed"],
+        bytes_moved=cost.get("bytes accessed", 0.0),
         num_dynamic=len(_DYNAMIC.findall(program.text)),
     )
 
@@ -67,9 +67,10 @@ def needs_too_much(message: str) -> Needs | None:
 
 
 def main() -> None:
-    program = pathlib.Path(sys.argv[1])
+    device, program = sys.argv[1], pathlib.Path(sys.argv[2])
+    compile_program = {"v5e": compile_for_tpu, "h100": compile_for_h100}[device]
     try:
-        found = needs(compile_for_tpu(program.read_bytes()))
+        found = needs(compile_program(program.read_bytes()))
     except RuntimeError as error:  # JAX's is one
         too_large = needs_too_much(str(error))
         if too_large is None:

@@ -10,8 +10,9 @@ a name of mate_tf/presets.py. The stage sqa is the preset sqa_large with that at
 A stage makes its records in {output_dir}/sqa/data, trains in sqa/run from the weights of the stage
 before, and writes those of its best evaluation to sqa/weights, in half precision. Started again,
 the program passes over a stage whose weights are there, and goes on in the one that was
-interrupted. Changes such as --config.gradient_accumulation_steps=32 are of all stages. Of several
-workers one makes the records, and the others wait.
+interrupted. --output_dir may be in a bucket, gs://bucket/folder. Changes such as
+--config.gradient_accumulation_steps=32 are of all stages. Of several workers one makes the records,
+and the others wait.
 
 It begins with the least hours of each stage: the floating point operations of its matrix products,
 counted from the sizes at the full length of the records, at the peak of --teraflops. The MATE
@@ -20,6 +21,7 @@ paper's 2 days for mlm on 32 cores of TPU v3 are 36 % of their peak. Nobody has 
 
 import dataclasses
 import pathlib
+import tempfile
 from collections.abc import Iterator
 from typing import Any
 
@@ -28,6 +30,7 @@ from absl import flags
 from experiments import program
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say
+from mate_tf.paths import as_path, is_remote
 from mate_tf.presets import ARCHITECTURE_PRESETS
 
 # The task that each stage's records are made with, and the folder of its release.
@@ -93,10 +96,13 @@ def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]
         yield from create_pretraining_records(creation, PretrainingConfig(masked))
         return
     if stage == "statements":
-        texts = folder / "texts"
-        files = Files(task, source, texts, _VOCAB.value)
-        yield write_statements(files, StatementsConfig(), ("synthetic", "counterfactual"))
-        creation = dataclasses.replace(creation, task="JSONL", input_dir=str(texts))
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=None if is_remote(folder) else folder) as texts:
+            files = Files(task, source, texts, _VOCAB.value)
+            yield write_statements(files, StatementsConfig(), ("synthetic", "counterfactual"))
+            creation = dataclasses.replace(creation, task="JSONL", input_dir=texts)
+            yield from create_records(creation, FeatureConfig(length, trim_cells=True))
+        return
     yield from create_records(creation, FeatureConfig(length, trim_cells=True))
 
 
@@ -134,7 +140,7 @@ def main(argv: list[str]) -> None:
     start = _INIT.value
     with arguments.make_strategy(_DEVICES()).scope():
         for stage, config in configs.items():
-            folder = pathlib.Path(_OUTPUT.value) / stage
+            folder = as_path(_OUTPUT.value) / stage
             if (folder / "weights" / "model.safetensors").is_file():
                 say(f"{stage}: its weights are there")
             else:

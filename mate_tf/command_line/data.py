@@ -146,6 +146,8 @@ def run(options: argparse.Namespace) -> None:
     from mate_tf.records import creation
 
     if options.masked_words:
+        if options.write_interactions:
+            raise ValueError("expected no --write-interactions with --masked-words")
         length = options.max_seq_length or 128
         most = -(-20 * length // 128)
         masked_lm = MaskedLmConfig(max_seq_length=length, max_predictions=most, require_text=False)

@@ -17,6 +17,7 @@ from mate_tf.datasets.json_lines import json_line
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.paths import is_remote
 from mate_tf.private_apis import import_extra
 from mate_tf.records.creation import count_in_beam, run_pipeline, step, write_interactions
 from mate_tf.records.records import complete_file
@@ -67,6 +68,8 @@ class Files:
     beam_options: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
+        is_here = not is_remote(self.output_dir)
+        require(is_here, f"expected a folder of this machine as output_dir, got {self.output_dir}")
         if self.layout == MADE:
             made = self.input_dir is None and self.num_tables > 0
             require(made, "expected num_tables and no input_dir for tables that are made")

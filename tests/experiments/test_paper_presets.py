@@ -3,15 +3,15 @@
 import ast
 import dataclasses
 import json
+import operator
 import pathlib
 
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from experiments.benchmarks.check_tpu import batch
+from experiments.benchmarks.check_tpu import batch, small_steps
 from experiments.exported.programs import run_of
-from mate_tf.config import LinformerConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.pointr.answering import PointRConfig
@@ -85,39 +85,10 @@ def test_an_architecture_changes_the_pointer_alone(name):
         assert longer.point.encoder.attention.sequence_length == 4096
 
 
-def narrow(config):
-    """A tenth of the width, one layer and a batch of two of at most 256 tokens."""
-    encoder, length = config.encoder, min(config.max_seq_length, 256)
-    heads = encoder.num_heads
-    if isinstance(encoder.attention, LinformerConfig):
-        attention = dataclasses.replace(
-            encoder.attention, sequence_length=length, projected_length=length // 8
-        )
-        encoder = dataclasses.replace(encoder, attention=attention)
-    encoder = dataclasses.replace(
-        encoder,
-        hidden_size=max(1, encoder.hidden_size // 10 // heads) * heads,
-        intermediate_size=encoder.intermediate_size // 10,
-        num_layers=1,
-    )
-    sizes = dict(max_seq_length=length, length_buckets=(), batch_size=2)
-    return dataclasses.replace(config, encoder=encoder, gradient_accumulation_steps=1, **sizes)
-
-
-def stages():
-    """Every preset, of a PointR both of its stages."""
-    for name, config in presets().items():
-        of_preset = {"": config}
-        if isinstance(config, PointRConfig):
-            of_preset = {":point": config.point, ":read": config.read}
-        for stage, one in of_preset.items():
-            yield pytest.param(one, id=name + stage)
-
-
 @pytest.mark.medium
-@pytest.mark.parametrize("config", list(stages()))
-def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(config):
-    config = narrow(config)
+@pytest.mark.parametrize("step", small_steps(), ids=operator.attrgetter("name"))
+def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(step):
+    config = step.config()
     tf.keras.utils.set_random_seed(0)
     model, _, trainer = run_of(config, at_zero=False)
     inputs = batch(2, config.max_seq_length)

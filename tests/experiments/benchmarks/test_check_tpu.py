@@ -41,6 +41,18 @@ def test_a_whole_step_is_exported(preset, tmp_path):
         assert part in program
 
 
+TASKS = ("mlm_mate", "wtq", "tabfact", "hybridqa_mate", "hybridqa_reader")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("attention", check_tpu.ATTENTIONS)
+def test_every_attention_is_exported_with_every_task(attention, task, tmp_path):
+    whole = Step(f"{task}_large", attention).config()
+    export(check_tpu.SmallStep("", whole).config(), tmp_path / "step.hlo")
+    assert b"ResourceApplyAdam" in (tmp_path / "step.hlo").read_bytes()
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(not LIBTPU.is_file(), reason="needs .venv-tpu; make check-tpu")
 def test_a_step_with_dropout_compiles_for_a_chip_and_draws_with_its_generator(tmp_path):
@@ -90,5 +102,10 @@ def test_a_step_is_judged_at_full_depth_and_once(changes, is_good, in_row, tmp_p
 
 def test_what_does_not_compile_is_said(tmp_path, monkeypatch):
     monkeypatch.setattr(check_tpu, "export_apart", lambda config, path: path.write_text(""))
-    with pytest.raises(RuntimeError, match="expected mlm_mate_large to compile"):
-        list(check([Step("mlm_mate_large")], [1], tmp_path, "false"))
+    compiler = tmp_path / "compiler"
+    compiler.write_text("#!/bin/sh\necho INTERNAL: Mosaic failed >&2\nexit 1\n")
+    compiler.chmod(0o700)
+    steps = [Step("mlm_mate_large"), Step("tabfact_large")]
+    rows = list(check(steps, [1], tmp_path, str(compiler)))
+    assert [is_good for _, is_good in rows] == [False, False]
+    assert all("does not compile: INTERNAL: Mosaic failed" in row for row, _ in rows)

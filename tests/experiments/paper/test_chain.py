@@ -65,6 +65,17 @@ def test_the_chain_goes_from_releases_to_weights_and_goes_on_where_it_stopped(re
         assert f"variables from {tmp_path / before / WEIGHTS}" in done.stderr
 
 
+@pytest.mark.medium
+def test_the_chain_may_write_to_another_file_system(releases, tmp_path):
+    flags = f"--input_dir={releases}", f"--vocab_file={releases / 'vocab.txt'}", "--size=base"
+    changes = [f"--config.{change}" for change in SMALL]
+    elsewhere = "--stages=statements,wtq", "--output_dir=ram://chain"
+    done = run_binary("experiments.paper.chain", *flags, *changes, *elsewhere, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert f"variables from ram://chain/statements/{WEIGHTS}" in done.stderr
+    assert not list(tmp_path.glob("ram:*"))
+
+
 def test_every_stage_has_a_preset_of_both_sizes_for_every_attention():
     for size, width in (("base", 768), ("large", 1024)):
         for stage in ("mlm_mate", "statements", "sqa", "wikisql", "wtq", "tabfact"):
