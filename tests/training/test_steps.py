@@ -188,9 +188,9 @@ def batch() -> dict[str, tf.Tensor]:
     return {name: tf.constant(array) for name, array in arrays.items()}
 
 
-def trainer_of(name: str) -> Trainer:
+def trainer_of(name: str, num_layers: int = 1) -> Trainer:
     keras.utils.set_random_seed(1)
-    encoder = dataclasses.replace(XLA_ENCODER, attention=ATTENTIONS[name])
+    encoder = dataclasses.replace(XLA_ENCODER, attention=ATTENTIONS[name], num_layers=num_layers)
     model = model_of(encoder, ClassificationConfig(output_dropout=0.0))
     task = Task(model, lambda _: tf.data.Dataset.range(0), dict, "loss")
     optimizer = BertAdamW(1e-2)
@@ -234,3 +234,13 @@ def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, polic
     # near 1, and of weights that three steps of Adam have moved by up to 0.03 each.
     tolerance = 1e-4 if policy == "float32" else 0.1
     np.testing.assert_allclose(*results, rtol=tolerance)
+
+
+def test_a_compiled_step_that_computes_layers_again_learns_the_same():
+    results = []
+    for recompute in (False, True):
+        trainer = trainer_of("mate, views", num_layers=3)
+        trainer._task.model.encoder.recompute = recompute
+        step = tf.function(trainer.replica_step, jit_compile=True, autograph=False)
+        results.append([float(step(batch())["loss"]) for _ in range(3)])
+    np.testing.assert_allclose(*results, rtol=1e-4)
