@@ -95,6 +95,10 @@ def test_wrong_arguments_end_with_2(capsys, command, message):
     ("train --model-dir={0}/run", "expected --data-dir, the folder of records to train on"),
     ("train --model-dir={0}/run --data-dir={0}", "expected conversion.json in "),
     ("data --task=TABLES --input-dir={0} --output-dir={0}/o", "expected --masked-words with"),
+    (
+        "data --input-dir={0} --output-dir={0}/o --masked-words --write-interactions",
+        "expected no --write-interactions with --masked-words",
+    ),
     ("export --output-dir={0}/o", "expected either --model-dir or --checkpoint"),
     ("export --checkpoint=c --weights-alone --output-dir={0}/o", "expected --weights-alone with"),
     ("calibrate --model= --data={0}/d.jsonl", "expected the folder or name of a model, got an"),

@@ -133,13 +133,14 @@ def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
     ({}, [], "expected kinds of .*, got none"),
     ({"layout": "SQA"}, ["synthetic"], "expected a layout of .*TEXTS.*, got 'SQA'"),
     ({"output_dir": ""}, ["synthetic"], "expected another folder than the input's"),
+    ({"output_dir": "gs://b/o"}, ["synthetic"], "a folder of this machine as output_dir, got gs:"),
     ({"parts": "train=60"}, ["synthetic"], "percentages .* that add up to 100"),
 )
 def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message):
-    files = dataclasses.replace(files, **({"output_dir": tmp_path} | changes))
-    if not files.output_dir:
-        files = dataclasses.replace(files, output_dir=files.input_dir)
     with pytest.raises(ValueError, match=message):
+        files = dataclasses.replace(files, **({"output_dir": tmp_path} | changes))
+        if not files.output_dir:
+            files = dataclasses.replace(files, output_dir=files.input_dir)
         write_statements(files, STATEMENTS, kinds)
 
 
