@@ -215,7 +215,7 @@ def test_what_cannot_begin_leaves_no_folder(data_dir, tmp_path, has_data, init_c
     ("pretrain", "--config=mlm_minilm --config.speed=1", "unknown key config.speed; the kno"),
     ("pointr", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
     ("pointr", "--config=pointr_minilm --eval_splits=train --train_split=x", "as which 'x' is"),
-    ("pointr", "--config=pointr_minilm --worker_hosts=a:1,b:2 --task_index=0", "got several workers"),
+    ("pointr", "--config=pointr_minilm --worker_hosts=a:1,b:2 --task_index=0", "several workers"),
 )
 def test_what_a_program_does_not_do_is_refused_in_a_sentence(tmp_path, program, flags, message):
     folders = ("input_dir", "output_dir") if program == "pointr" else ("data_dir", "model_dir")
