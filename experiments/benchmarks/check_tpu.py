@@ -27,8 +27,8 @@ import pathlib
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from typing import Any, NamedTuple, Protocol
 
@@ -47,7 +47,7 @@ _RESULTS = flags.DEFINE_string(
     "tpu_results", None, "folder of the results; out/{device} by default"
 )
 _STEPS = flags.DEFINE_string("steps", "", "regular expression of the steps' names; all by default")
-_LAYERS = flags.DEFINE_list("layers", ["1", "2"], "numbers of layers that are compiled")
+_LAYERS = flags.DEFINE_list("layers", ["2", "3"], "numbers of layers that are compiled")
 _SMALL = flags.DEFINE_bool("small", False, "every preset at a tenth of its width instead")
 _COMPILER = flags.DEFINE_string("compiler", None, "Python of the environment that compiles")
 
@@ -291,29 +291,40 @@ def check(
     """Of each step its row of the table, and whether it can run on a chip."""
     folder.mkdir(parents=True, exist_ok=True)
     _processes()  # made here, or two threads could each make one
+    # As many at once as a step has programs, for libtpu keeps little more than one core busy.
+    threads = ThreadPoolExecutor(len(set(layers)))
+    programs: list[tuple[AnyStep, int, dict[int, Future[Needs]]]] = []
     for step in steps:
         depth = step.config().encoder.num_layers
         numbers = sorted({min(number, depth) for number in layers})
-        few, *_, many = *numbers, numbers[-1]
-        # At once, for libtpu keeps little more than one core busy.
-        with ThreadPoolExecutor() as threads:
-            futures = {
-                number: threads.submit(compiled, step, number, folder, compiler, device)
-                for number in {few, many}
-            }
-        try:
-            needs = {number: future.result() for number, future in futures.items()}
-        except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            reason = f"does not compile: {lines[-1]}"
-            yield f"| {step.name} | {numbers} layers | | | | | {reason} |", False
-            continue
-        most = needs[many]
-        if few < many < depth and most.fits:
-            most = most.at(depth, many, needs[few], few)
-        is_good = most.fits and most.memory <= CHIPS[device].memory and not most.num_dynamic
-        row = _row(step.name, numbers, depth, most, CHIPS[device])
-        yield row + (f" {most.num_dynamic} dynamic shapes" if most.num_dynamic else ""), is_good
+        results = {
+            number: threads.submit(compiled, step, number, folder, compiler, device)
+            for number in numbers
+        }
+        programs.append((step, depth, results))
+    try:
+        for step, depth, results in programs:
+            yield _judged(step, depth, results, CHIPS[device])
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _judged(
+    step: AnyStep, depth: int, results: Mapping[int, Future[Needs]], chip: Chip
+) -> tuple[str, bool]:
+    few, *_, many = [*results, [*results][-1]]
+    try:
+        fewer, most = results[few].result(), results[many].result()
+    except Exception as error:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        layers = " and ".join(map(str, results))
+        return f"| {step.name} | {layers} layers | | | | | does not compile: {lines[-1]} |", False
+    if few < many < depth and most.fits:
+        most = most.at(depth, many, fewer, few)
+    row = _row(step.name, [*results], depth, most, chip)
+    if most.num_dynamic:
+        row += f" {most.num_dynamic} dynamic shapes"
+    return row, most.fits and most.memory <= chip.memory and not most.num_dynamic
 
 
 def main(_: Sequence[str]) -> int:
