@@ -203,16 +203,17 @@ def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
 
 
 @functools.cache
-def _processes() -> ProcessPoolExecutor:
-    # TensorFlow keeps half a gigabyte of each program.
+def _processes(num_programs: int) -> ProcessPoolExecutor:
     spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=4)
+    return ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=num_programs)
 
 
 def export_apart(config: Any, path: pathlib.Path) -> None:
     """Exports in a process that ends after a few programs, and with it what it keeps of them."""
+    # TensorFlow keeps a quarter of a gigabyte of each layer of each program.
+    processes = _processes(4 if config.encoder.num_layers < 5 else 1)
     try:
-        _processes().submit(export, config, path).result()
+        processes.submit(export, config, path).result()
     except BrokenProcessPool:  # the system has ended it
         _processes.cache_clear()
         raise
@@ -290,7 +291,8 @@ def check(
 ) -> Iterator[tuple[str, bool]]:
     """Of each step its row of the table, and whether it can run on a chip."""
     folder.mkdir(parents=True, exist_ok=True)
-    _processes()  # made here, or two threads could each make one
+    for num_programs in (1, 4):
+        _processes(num_programs)  # made here, or two threads could each make one
     # As many at once as a step has programs, for libtpu keeps little more than one core busy.
     threads = ThreadPoolExecutor(len(set(layers)))
     programs: list[tuple[AnyStep, int, dict[int, Future[Needs]]]] = []
