@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mate_tf.dataclass_json import PREFIX
+from mate_tf.tables.drawing import error_text
 from mate_tf.tables.text_files import check_delimiter
 
 VARIABLE = "MATE_TF_MODEL"
@@ -374,4 +375,4 @@ def sentence_for_user(error: Exception) -> str | None:
         expected.append(tensorflow.errors.OpError)
     if not isinstance(error, tuple(expected)):
         return None
-    return str(error).strip().split("\n")[0]
+    return error_text(str(error).strip().split("\n")[0])

@@ -66,6 +66,8 @@ class Paper:
     def head(self, table: Table) -> None:
         """Prints a table that several questions are about, with what was assumed about it."""
         if assumed := list(self._assumed(table)):
+            if not self.full:
+                assumed = self._first(assumed, self.most_lines - 2 - _LINES_OF_HEAD)
             self.say(assumed)
             self.say([Text()])
         self.table(table)

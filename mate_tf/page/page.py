@@ -16,7 +16,7 @@ from mate_tf.answers.answer import Answer, with_history
 from mate_tf.answers.drawing import error_html, note_html, result_html, shown_answer
 from mate_tf.page.visitors import Reader
 from mate_tf.private_apis import return_memory
-from mate_tf.tables.drawing import cut, table_html
+from mate_tf.tables.drawing import cut, error_text, table_html
 from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import Question, Table
 
@@ -213,7 +213,7 @@ class Page:
         try:
             _, groups, of_question = self._predictor.attended_cells(part, asked)
         except ValueError as error:
-            note = note_html(f"It is not shown where the model looked: {error}")
+            note = note_html(error_text(f"It is not shown where the model looked: {error}"))
         finally:
             return_memory()
         if rows is not None:
@@ -234,7 +234,7 @@ class Page:
         try:
             table = self.table(file, pasted, said)
         except _MENDABLE as error:
-            return _without_folder(error, file)
+            return error_text(_without_folder(error, file))
         csv.writer(text, lineterminator="\n").writerows([table.header, *table.rows])
         link = urlencode({"question": _valid(question), "table": _valid(text.getvalue())})
         if len(link) > _LONGEST_LINK:
@@ -261,7 +261,7 @@ class Page:
         try:
             answer = self._predictor.answer(self.table(None, table), question)
         except _MENDABLE as error:
-            return json.dumps({"error": str(error)})
+            return json.dumps({"error": error_text(error)})
         return json.dumps({"sure": answer.sure, **answer.to_dict()})
 
 
@@ -294,7 +294,7 @@ def _error(error: Exception, file: str | None) -> str:
     message = _without_folder(error, file)
     for name, label in zip(ReadOptions.__dataclass_fields__, LABELS, strict=True):
         message = re.sub(rf"\b(as |expected |got ){name}\b", rf"\1“{label}”", message)
-    return _valid(error_html(message))
+    return _valid(error_html(error_text(message)))
 
 
 def _without_folder(error: Exception, file: str | None) -> str:

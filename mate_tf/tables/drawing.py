@@ -9,6 +9,7 @@ from mate_tf.tables.table import Table
 MOST_ROWS = 40
 _MOST_CHARACTERS = 300
 _MOST_ON_HOVER = 1000
+_MOST_OF_ERROR = 2_000
 _SHORT = 28  # characters of a cell that stands on one line
 _CONTEXT = 3  # rows before and after one that is shown for its cells
 _FIRST_ROWS = 3
@@ -123,6 +124,11 @@ def count(number: int, noun: str) -> str:
 def short(text: str) -> str:
     """A text escaped, cut where it is very long."""
     return escape(cut(text, _MOST_CHARACTERS))
+
+
+def error_text(error: Exception | str) -> str:
+    """What an error says, in at most 2,000 characters: it may name a key or cell of any length."""
+    return cut(str(error), _MOST_OF_ERROR)
 
 
 def cut(text: str, most: int) -> str:

@@ -19,7 +19,12 @@ from typing import Any, NamedTuple
 from mate_tf.private_apis import import_extra
 from mate_tf.tables.cell_texts import nested_text, plain_value, shown_number
 from mate_tf.tables.layout import Rows, check_size
-from mate_tf.tables.sheet_sizes import check_archive, check_bytes, check_in_a_trial
+from mate_tf.tables.sheet_sizes import (
+    check_archive,
+    check_bytes,
+    check_in_a_trial,
+    parquet_batches,
+)
 
 OLE = b"\xd0\xcf\x11\xe0"  # what files of Excel 97 begin with
 _FORMULA = re.compile(rb"<(?:\w+:)?f[ />]")
@@ -53,35 +58,46 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
 
     Raises:
         ModuleNotFoundError: without pyarrow.
-        ValueError: if it is no Parquet file, or has more than MOST_CELLS or 256 MB.
+        ValueError: if it is no Parquet file, or as `check_in_a_trial` and `parquet_batches`.
     """
     names: list[str] = []
     columns: list[list[Any]] = []
     assumed = []
     with broken_named("a Parquet file", path):
-        parquet = reading_package("pyarrow.parquet", path)
-        opened = parquet.ParquetFile(io.BytesIO(content))
-        about, schema = opened.metadata, opened.schema_arrow
-        check_size(about.num_rows * len(schema), f"(file '{path}')")
-        groups = map(about.row_group, range(about.num_row_groups))
-        check_bytes(sum(group.total_byte_size for group in groups), path)
-        # A long text may stand in a million rows; as a dictionary it stands in memory once.
-        texts = [field.name for field in schema if str(field.type).endswith(("string", "binary"))]
-        opened = parquet.ParquetFile(io.BytesIO(content), read_dictionary=texts)
+        reading_package("pyarrow.parquet", path)
+        check_in_a_trial(content, path)
+        schema, batches = parquet_batches(content, path)
         pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
         labels = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
-        read = opened.read()
-        for name in sorted(read.column_names, key=lambda name: name not in labels):
-            try:
-                columns.append(_arrow_values(read.column(name)))
-            except UnicodeDecodeError:
+        read = _arrow_columns(schema, batches, path)
+        order = sorted(range(len(read)), key=lambda place: schema.names[place] not in labels)
+        for name, column in ((schema.names[place], read[place]) for place in order):
+            if column is None:
                 assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
-            else:
-                names.append("" if name in labels and name.startswith("__index_level_") else name)
-        cells = (cell for column in columns for cell in column)
-        check_bytes(sum(len(cell) for cell in cells if isinstance(cell, str)), path)
+                continue
+            columns.append(column)
+            names.append("" if name in labels and name.startswith("__index_level_") else name)
     rows = [names, *map(list, zip(*columns, strict=True))]
     return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
+
+
+def _arrow_columns(schema: Any, batches: Iterable[Any], path: str) -> list[list[Any] | None]:
+    """The values of each column; None for bytes that are no text. ValueError as `check_bytes`."""
+    columns: list[list[Any] | None] = [[] for _ in schema]
+    num_characters = 0
+    for batch in batches:
+        for place, column in enumerate(columns):
+            if column is None:
+                continue
+            try:
+                values = _arrow_values(batch.column(place))
+            except UnicodeDecodeError:
+                columns[place] = None
+                continue
+            num_characters += sum(len(value) for value in values if isinstance(value, str))
+            check_bytes(num_characters, path)  # JSON may be longer than what it is made of
+            column += values
+    return columns
 
 
 def _arrow_values(column: Any) -> list[Any]:
@@ -90,11 +106,10 @@ def _arrow_values(column: Any) -> list[Any]:
 
     kind = column.type
     if pyarrow.types.is_dictionary(kind):
-        values: list[Any] = []
-        for chunk in getattr(column, "chunks", [column]):
-            texts = _arrow_values(chunk.dictionary)
-            values += [None if i is None else texts[i] for i in chunk.indices.to_pylist()]
-        return values
+        if len(column.dictionary) > len(column):  # of which each batch has a few
+            return _arrow_values(column.dictionary_decode())
+        texts = _arrow_values(column.dictionary)
+        return [None if i is None else texts[i] for i in column.indices.to_pylist()]
     if kind in (pyarrow.float16(), pyarrow.float32()):
         # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
         column = column.cast(pyarrow.float32()).cast(pyarrow.string())
@@ -107,7 +122,7 @@ def _arrow_values(column: Any) -> list[Any]:
                 pyarrow.time64("us") if pyarrow.types.is_time64(kind) else pyarrow.duration("us")
             )
         column = column.cast(plain, safe=False)
-    return [nested_text(value) for value in column.to_pylist()]
+    return [nested_text(value.as_py()) for value in column]
 
 
 class _Sheet(NamedTuple):

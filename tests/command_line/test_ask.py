@@ -329,6 +329,15 @@ def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
     assert (captured.out, predictors) == ("", [])
 
 
+def test_an_error_is_cut_however_long_a_key_of_the_table_is(capsys, tmp_path):
+    path = tmp_path / "t.json"
+    path.write_text(json.dumps({name * 100_000: [[1]] for name in "ab"}))
+    for command in (["show", str(path)], ["ask", str(path), "which?"]):
+        assert main(command) == 1
+        error = capsys.readouterr().err
+        assert error.startswith("mate-tf: expected the number of a table") and len(error) < 2_050
+
+
 def test_an_error_of_the_program_is_not_hidden(predictors, cities):
     with pytest.raises(KeyError, match="a bug"):
         ask(cities, "bug")

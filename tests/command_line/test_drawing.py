@@ -64,6 +64,23 @@ def test_an_answer_with_its_source_its_number_and_others_in_the_words_of_the_pag
     ]
 
 
+def test_what_was_assumed_about_a_table_of_many_columns_is_cut_unless_all_is_printed():
+    days = [[f"0{column % 9 + 1}/0{day}/2024" for column in range(60)] for day in (1, 2)]
+    table = Table.from_rows([[f"day {column}" for column in range(60)], *days])
+    assert len(table.all_assumed) >= 60
+
+    def head(full: bool) -> list[str]:
+        file = io.StringIO()
+        Paper(Console(file=file, width=80, height=60), full).head(table)
+        return file.getvalue().splitlines()
+
+    lines = head(full=False)
+    assert len(lines) < MOST_LINES
+    more = next(line for line in lines if line.endswith("more lines; --full shows all"))
+    assert lines.index(more) + int(more.split()[1]) == len(table.all_assumed)
+    assert head(full=True)[: len(table.all_assumed)] == [*table.all_assumed]
+
+
 @cases(
     "given, line",
     (answer(), "answer: 6,650 km"),

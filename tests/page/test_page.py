@@ -52,6 +52,16 @@ def test_what_cannot_be_asked_is_said(pasted, question, sentence):
     assert ("italy" in text) == (pasted == CAPITALS)  # the table stays where there is one
 
 
+def test_an_error_is_cut_however_long_a_key_of_the_table_is(page):
+    table = json.dumps({name * 100_000: [[1]] for name in "ab"})
+    ((error, _),) = page.ask(None, table, "which?")
+    assert error.startswith('<p class="error" role="alert">Expected the number of a table')
+    shown = page.show(None, table).html
+    tool = json.loads(page.ask_table(table, "which?"))["error"]
+    for text in (error, shown, tool, page.link(None, table, "which?", *NOT_SAID)):
+        assert 1_900 < len(text) < 2_100
+
+
 def test_a_defect_is_not_hidden():
     with pytest.raises(RuntimeError, match="defect"):
         last(Page(Failing(RuntimeError("defect"))), CAPITALS, "which city?")

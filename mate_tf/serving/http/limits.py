@@ -18,6 +18,7 @@ import orjson
 from starlette.types import ASGIApp, Message, Receive, Send
 
 from mate_tf.serving.http import Limits
+from mate_tf.tables.drawing import error_text
 
 _LATE = b'{"error": "expected a request in time", "code": "slow_head"}'
 _TOO_LATE = (
@@ -184,7 +185,6 @@ class GuardedLoop(asyncio.SelectorEventLoop):
 
 
 CODE = "mate_tf.code"  # of a refusal, in the scope of its request
-_LONGEST = 2_000  # characters of an error
 _SMALL = 64 * 1024  # bytes of a body that uvicorn holds anyway
 _ID = re.compile(rb"[\w.:-]{1,64}")  # of a request, as clients may choose it
 
@@ -203,14 +203,14 @@ class RefusedError(ValueError):
     def __init__(
         self, code: str, message: str, where: str = "", status: int = 400, retry_after: int = 0
     ):
-        super().__init__(message if len(message) <= _LONGEST else f"{message[: _LONGEST - 3]}...")
+        super().__init__(error_text(message))
         self.code, self.where, self.status = code, where, status
         self.headers = {"retry-after": str(retry_after)} if retry_after else {}
 
     @property
     def body(self) -> bytes:
         """The reply, in JSON."""
-        where = {"where": self.where[:_LONGEST]} if self.where else {}
+        where = {"where": error_text(self.where)} if self.where else {}
         return orjson.dumps({"error": str(self), "code": self.code} | where)
 
 
