@@ -134,8 +134,8 @@ class Reader:
 
     A process has neither this one's memory nor its lock of the interpreter, so that a question is
     answered meanwhile. A table has limits of time and size. One that is not read quickly is read
-    anew beside the others, which do not wait for it. The last small tables are kept: what is shown
-    is asked about next.
+    anew beside the others, which then no longer wait for it. The last small tables are kept: what
+    is shown is asked about next.
     """
 
     def __init__(self, seconds: float = SECONDS, most_cells: int = MOST_CELLS):
