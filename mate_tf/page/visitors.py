@@ -126,14 +126,16 @@ _MEMORY = 2 * 2**30  # bytes, beside those that a process begins with
 _TABLES_KEPT = 8
 _MOST_CELLS_KEPT = 50_000  # of each; more tokens than a model reads
 _AT_ONCE = 2
+_SECONDS_QUICK = 2.0
 
 
 class Reader:
-    """Reads tables, each in a process, at most two of them at a time.
+    """Reads tables, each in a process, at most two of them at a time, and two slow ones.
 
     A process has neither this one's memory nor its lock of the interpreter, so that a question is
-    answered meanwhile. A table has limits of time and size. The last small tables are kept: what is
-    shown is asked about next.
+    answered meanwhile. A table has limits of time and size. One that is not read quickly is read
+    anew beside the others, which then no longer wait for it. The last small tables are kept: what
+    is shown is asked about next.
     """
 
     def __init__(self, seconds: float = SECONDS, most_cells: int = MOST_CELLS):
@@ -145,7 +147,8 @@ class Reader:
             # Otherwise each process imports them; what is not installed is passed over.
             modules = ("__main__", __name__, "openpyxl", "lxml.etree", "python_calamine")
             self._context.set_forkserver_preload(list(modules))
-        self._free = threading.BoundedSemaphore(_AT_ONCE)
+        quick, slow = (threading.BoundedSemaphore(_AT_ONCE) for _ in range(2))
+        self._tries = ((min(_SECONDS_QUICK, seconds), quick), (seconds, slow))
         self._kept: collections.OrderedDict[Any, Table] = collections.OrderedDict()
         self._lock = threading.Lock()
 
@@ -161,12 +164,7 @@ class Reader:
             if key in self._kept:
                 self._kept.move_to_end(key)
                 return self._kept[key]
-        if not self._free.acquire(timeout=self._seconds):
-            raise ValueError("expected time to read the table, got too many visitors' at once")
-        try:
-            table = self._read(file, content, name, options)
-        finally:
-            self._free.release()
+        table = self._read(file, content, name, options)
         if table.num_rows * table.num_columns <= _MOST_CELLS_KEPT:
             with self._lock:
                 self._kept[key] = table
@@ -175,6 +173,21 @@ class Reader:
         return table
 
     def _read(self, *given: Any) -> Table:
+        for seconds, free in self._tries:
+            if not free.acquire(timeout=self._seconds):
+                raise ValueError("expected time to read the table, got too many visitors' at once")
+            try:
+                return self._read_within(seconds, *given)
+            except TimeoutError:
+                pass
+            finally:
+                free.release()
+        raise ValueError(
+            f"expected a table that is read in {self._seconds:g} seconds, got one that takes "
+            "longer; save it as CSV, or its first rows alone"
+        )
+
+    def _read_within(self, seconds: float, *given: Any) -> Table:
         ours, theirs = self._context.Pipe(duplex=False)
         arguments = (theirs, self._most_cells, *given)
         process = self._context.Process(target=_send_table, args=arguments, daemon=True)
@@ -182,11 +195,8 @@ class Reader:
             process.start()
             theirs.close()
             try:
-                if not ours.poll(self._seconds):
-                    raise ValueError(
-                        f"expected a table that is read in {self._seconds:g} seconds, got one that "
-                        "takes longer; save it as CSV, or its first rows alone"
-                    )
+                if not ours.poll(seconds):
+                    raise TimeoutError
                 result = ours.recv()
             except EOFError:
                 raise ValueError(

@@ -1,6 +1,7 @@
 """A predictor that answers at once, without TensorFlow, and a page of it to serve."""
 
 import re
+import threading
 import time
 
 import numpy as np
@@ -14,11 +15,13 @@ CAPITALS = "city\tcountry\nrome\titaly\nparis\tfrance\n"
 class Fake:
     """Answers with the first column of the rows that the question names, or of the first row.
 
-    "how many" counts them, "perhaps" is not sure, "seconds" takes one. What is asked is in `asked`.
+    "how many" counts them, "perhaps" is not sure, "wait" waits until it `may_answer`. What is asked
+    is in `asked`.
     """
 
     def __init__(self):
         self.asked: list[tuple[Table, str]] = []
+        self.is_waiting, self.may_answer = threading.Event(), threading.Event()
 
     def answer(self, table: Table, question: str | Question) -> Answer:
         text = question if isinstance(question, str) else question.text
@@ -32,8 +35,9 @@ class Fake:
         found = answer_of_cells(table, cells, aggregation, 0.9)
         other = answer_of_cells(table, cells[:1], "NONE", 0.2)
         assert found is not None and other is not None
-        if "seconds" in words:
-            time.sleep(1)
+        if "wait" in words:
+            self.is_waiting.set()
+            self.may_answer.wait()
         values = {**vars(found), "sure": "perhaps" not in words, "alternatives": (other,)}
         return Answer(**values)
 

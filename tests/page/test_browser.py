@@ -19,7 +19,7 @@ import httpx
 import pytest
 
 from mate_tf.page.app import serving
-from mate_tf.page.page import EXAMPLES
+from mate_tf.page.page import EXAMPLES, NOT_SAID
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Fake
 from tests.small import ROOT, cases
@@ -371,7 +371,7 @@ def test_pages_of_other_sites_are_refused(address, headers, status):
     assert httpx.get(address, headers=headers, timeout=None).status_code == status
 
 
-def test_uploads_have_a_size_and_a_name(address):
+def test_uploads_have_a_size_and_a_name(address, monkeypatch):
     def upload(body: bytes) -> int:
         headers = {"Content-Type": "multipart/form-data; boundary=X"}
         url = f"{address}{API}/upload?upload_id=1"
@@ -383,6 +383,30 @@ def test_uploads_have_a_size_and_a_name(address):
     assert upload(bytes(22 << 20)) == 413
     without_length = httpx.post(f"{address}{API}/upload", content=iter([part]), timeout=None)
     assert without_length.status_code == 411
+    monkeypatch.setattr("mate_tf.page.visitors._MOST_KEPT", 0)  # of all visitors
+    assert upload(part % b'; filename="b.csv"') == 503
+
+
+def test_a_question_is_refused_where_too_many_wait(monkeypatch):
+    monkeypatch.setattr("mate_tf.page.app._MOST_WAITING", 2)
+    monkeypatch.setattr("mate_tf.page.app._AT_ONCE", 1)
+    predictor = Fake()
+    with serving(predictor, "model", "127.0.0.1") as own, httpx.Client(base_url=own) as client:
+        client.timeout = None
+        config = client.get("config").json()
+        dependency = next(one for one in config["dependencies"] if len(one["inputs"]) == 12)
+
+        def status() -> int:
+            data = [None, CAPITALS, "wait", False, (), *NOT_SAID]
+            call = {"data": data, "fn_index": dependency["id"], "session_hash": "s"}
+            return client.post(f"{API}/queue/join", json=call).status_code
+
+        try:
+            assert status() == 200
+            assert predictor.is_waiting.wait(120)  # so that it is no longer in the queue
+            assert [status() for _ in range(3)] == [200, 200, 503]
+        finally:
+            predictor.may_answer.set()
 
 
 def test_a_file_that_nobody_sent_is_not_read_and_no_path_is_said(address):
