@@ -42,8 +42,15 @@ from mate_tf.serving.http.limits import (
     RequestLimits,
     stopping,
 )
-from mate_tf.serving.http.requests import OUTPUTS, TENSORS, Request, read_request, read_tensors
-from mate_tf.serving.http.schema import SCHEMA, TENSORS_SCHEMA
+from mate_tf.serving.http.requests import Request, read_request, read_tensors
+from mate_tf.serving.http.schema import (
+    OUTPUTS,
+    REPLY_SCHEMA,
+    TENSORS,
+    TENSORS_REPLY_SCHEMA,
+    request_schema,
+    tensors_schema,
+)
 
 _SECONDS_OF_TOKEN = 0.25e-3  # about, of the default model on two cores
 
@@ -323,11 +330,13 @@ def make_app(
     )
     get = ["GET"]
     predict = "/v1/models/{model_name}:predict"
-    for path, endpoint, methods, of_request in (
+    of_predict = _described(request_schema(limits), REPLY_SCHEMA)
+    of_infer = _described(tensors_schema(limits), TENSORS_REPLY_SCHEMA)
+    for path, endpoint, methods, described in (
         ("/", plane.live, get, None),
         ("/v1/models", v1.models, get, None),
         # Before the next, whose name has no end.
-        (predict, v1.predict, ["POST"], SCHEMA),
+        (predict, v1.predict, ["POST"], of_predict),
         ("/v1/models/{model_name}", v1.model_ready, get, None),
         ("/v2", v2.metadata, get, None),
         ("/v2/health/live", v2.live, get, None),
@@ -335,12 +344,11 @@ def make_app(
         ("/v2/models", v2.models, get, None),
         ("/v2/models/{model_name}", v2.model_metadata, get, None),
         ("/v2/models/{model_name}/ready", v2.model_ready, get, None),
-        ("/v2/models/{model_name}/infer", infer, ["POST"], TENSORS_SCHEMA),
+        ("/v2/models/{model_name}/infer", infer, ["POST"], of_infer),
     ):
-        body = {"required": True, "content": {_JSON[0]: {"schema": of_request}}}
-        options: dict[str, Any] = {"openapi_extra": {"requestBody": body}} if of_request else {}
-        if endpoint in (v1.predict, infer):
-            options["response_model"] = None
+        options: dict[str, Any] = {}
+        if described:
+            options = {"openapi_extra": described, "response_model": None}
         app.add_api_route(path, endpoint, methods=methods, **options)
         if endpoint == v1.predict:
             app.add_api_route(path, _not_allowed, include_in_schema=False)
@@ -350,6 +358,19 @@ def make_app(
     app.add_api_route("/metrics", metrics_handler, include_in_schema=False)
     _say_errors_alike(app, metrics)
     return RequestLimits(app, limits, connections, metrics.refuse, metrics.seconds.observe, log)
+
+
+def _described(of_request: dict[str, Any], of_reply: dict[str, Any]) -> dict[str, Any]:
+    """What OpenAPI is told of a path that is asked."""
+    packing = {
+        "name": "content-encoding",
+        "in": "header",
+        "description": "gzip for a body that is packed by it",
+        "schema": {"enum": list(_ENCODINGS), "default": _ENCODINGS[1]},
+    }
+    body = {"required": True, "content": {_JSON[0]: {"schema": of_request}}}
+    reply = {"content": {_JSON[0]: {"schema": of_reply}}}
+    return {"parameters": [packing], "requestBody": body, "responses": {"200": reply}}
 
 
 async def _not_allowed() -> None:

@@ -171,9 +171,10 @@ def test_a_server_under_load_answers_all_and_ends_with_what_was_asked(tmp_path, 
 
     with running(tiny_model, tmp_path, *flags) as server, contextlib.ExitStack() as idle:
         parts = urllib.parse.urlsplit(server.url)
-        for _ in range(60):  # keep nobody out
+        for _ in range(300):  # more than may be open; they keep nobody out
             half = idle.enter_context(socket.create_connection((parts.hostname, parts.port)))
             half.sendall(b"POST / HTTP/1.1\r\n")
+        assert server.metrics()[CLOSED] >= 300 - Limits().max_connections
         replies, last = asyncio.run(load(server))
         assert server.process.wait() == 0
     assert set(replies) == {200}
