@@ -53,6 +53,7 @@ from mate_tf.serving.http.schema import (
 )
 
 _SECONDS_OF_TOKEN = 0.25e-3  # about, of the default model on two cores
+_SMALL_BODY = 32 * 1024  # bytes; the largest body takes seconds to read, and no small one waits
 
 
 class _Waiting(NamedTuple):
@@ -191,6 +192,22 @@ _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter 
 _ENCODINGS = ("gzip", "identity")
 
 
+class Unread(NamedTuple):
+    """A request that is not read yet."""
+
+    read: Callable[[Limits], Request]
+    is_small: bool
+
+    @classmethod
+    def of(
+        cls, read: Callable[..., Request], body: bytes, headers: Mapping[str, str], **options: Any
+    ) -> "Unread":
+        """What `read` will make of a body; RefusedError if its headers say that it is no JSON."""
+        encoding = _encoding(headers)
+        is_small = len(body) <= _SMALL_BODY and encoding != _ENCODINGS[0]
+        return cls(functools.partial(read, body, encoding=encoding, **options), is_small)
+
+
 class Refusal(BaseModel):
     """Why a request was not answered."""
 
@@ -208,7 +225,8 @@ class TableModel(kserve.Model):
         self._metrics = metrics
         self._predictor: Any = None
         self._defaults = (0, 0.0)
-        self._reader = ThreadPoolExecutor(1, "reader")  # of JSON and tables, beside the event loop
+        # Of JSON and tables, beside the event loop; small bodies have their own.
+        self._readers = [ThreadPoolExecutor(1, name) for name in ("reader", "small_reader")]
         self.batcher: Batcher | None = None
 
     def begin(self, predictor: Any, alternatives: int, min_score: float) -> None:
@@ -236,14 +254,15 @@ class TableModel(kserve.Model):
         """The tensors of its reply."""
         return [{"name": name, "datatype": kind, "shape": [-1]} for name, kind in OUTPUTS.items()]
 
-    async def preprocess(self, payload: Any, headers: Any = None) -> tuple[Request, list[Any]]:
-        """Reads a request, which `payload` makes of the limits, in a thread of its own."""
+    async def preprocess(self, payload: Unread, headers: Any = None) -> tuple[Request, list[Any]]:
+        """Reads a request beside the event loop."""
 
         def read() -> tuple[Request, list[Any]]:
-            request = payload(self._limits)
+            request = payload.read(self._limits)
             return request, self._predictor.prepare(request.pairs)
 
-        return await asyncio.get_running_loop().run_in_executor(self._reader, read)
+        reader = self._readers[payload.is_small]
+        return await asyncio.get_running_loop().run_in_executor(reader, read)
 
     async def predict(
         self,
@@ -279,7 +298,7 @@ class _TablesOnly(DataPlane):
         return all([await self.model_registry.is_model_ready(name) for name in models])
 
     def decode(self, body: bytes, headers: Mapping[str, str], *_: Any, **__: Any) -> Any:
-        return functools.partial(read_request, body, encoding=_encoding(headers)), {}
+        return Unread.of(read_request, body, headers), {}
 
     def encode(self, model_name: str, response: Any, *_: Any, **__: Any) -> Any:
         return orjson.dumps(response), {"content-type": _JSON[0]}
@@ -315,9 +334,9 @@ def make_app(
         """Answers questions that come as tensors of text."""
         if not await plane.model_ready(model_name):
             raise ModelNotReady(model_name)
-        encoding, body = _encoding(request.headers), await request.body()
-        read = functools.partial(read_tensors, body, model_name=model_name, encoding=encoding)
-        response, _ = await plane.infer(model_name, read)
+        body = await request.body()
+        unread = Unread.of(read_tensors, body, request.headers, model_name=model_name)
+        response, _ = await plane.infer(model_name, unread)
         return fastapi.Response(orjson.dumps(response), media_type=_JSON[0])
 
     app = fastapi.FastAPI(
