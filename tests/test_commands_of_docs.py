@@ -12,6 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -27,8 +28,8 @@ DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs"
 TESTED_BELOW = ("docs/training.md", "docs/serving.md")
 # A command of an indented block; after "$ " the lines below it are what it prints.
 COMMAND = re.compile(
-    r"^ {2,4}(\$ )?((?:grep .* \| )?(?:mate-tf|python -m|make|pip|curl) (?:[^\n'\\]|\\\n|'[^']*')*)"
-    r"\n(?(1)((?:    .*\n)*))",
+    r"^ {2,4}(\$ )?((?:(?:grep|gzip) .* \| )?(?:mate-tf|python -m|make|pip|curl) "
+    r"(?:[^\n'\\]|\\\n|'[^']*')*)\n(?(1)((?:    .*\n)*))",
     re.MULTILINE,
 )
 
@@ -40,6 +41,8 @@ NOT_RUN = {
     r"make check-tpu": "takes an hour or more; tests/experiments/benchmarks has its parts",
     r"mate-tf ask TABLE": "says what the arguments are",
     r"mate-tf ask .* --model=google/": "needs a network; tests/weights/test_hub.py has one",
+    r"curl http://127\.0\.0\.1:8501/": "needs TensorFlow Serving; "
+    "test_the_guide_to_serving_runs asks the signature the same",
     r"python -m experiments\.finetune --data_dir=gs://": "needs a bucket; "
     "tests/training/test_remote.py has TensorFlow's own in memory",
     r"python -m experiments\.benchmarks\.gpu_": "takes minutes or needs JAX; "
@@ -79,6 +82,7 @@ ANSWERS = {
     "which city is in Italy?": "Rome",
     "what was the revenue in Norway?": "450",
     "which author has an error?": "Eva",
+    "and what is the type of Mars?": "rocky",
 }
 
 
@@ -127,14 +131,19 @@ class Scratch:
         program, *args = shlex.split(
             f"{command.replace(':8080', f':{port}')} {extra}", comments=True
         )
-        if program == "curl":
+        if "curl" in (program, *args):
             done = subprocess.run(
-                [program, "-sS", *args], capture_output=True, text=True, check=False
+                command.replace(":8080", f":{port}").replace("curl ", "curl -sS "),
+                shell=True,
+                cwd=self.folder,
+                capture_output=True,
+                text=True,
+                check=False,
             )
             assert done.returncode == 0, done.stderr
-            (asked,) = json.loads(args[-1])["instances"]
-            (predicted,) = json.loads(done.stdout)["predictions"]
-            assert predicted["answer"] == ANSWERS[asked["question"]]
+            sent = read(self.folder / "request.json") if program == "gzip" else args[-1]
+            (question,) = (question for question in ANSWERS if f'"{question}"' in sent)
+            assert told(json.loads(done.stdout)) == ANSWERS[question], done.stdout
             return done.stdout
         module = "mate_tf" if program == "mate-tf" else args[1]
         args = args if program == "mate-tf" else args[2:]
@@ -165,6 +174,15 @@ class Scratch:
         finally:
             process.kill()
             process.join()
+
+
+def told(reply: dict[str, Any]) -> str:
+    """The answer in a reply of the server to one question, in V1 or V2."""
+    if "outputs" in reply:
+        (answer,) = next(one["data"] for one in reply["outputs"] if one["name"] == "answer")
+        return answer
+    (predicted,) = reply["predictions"]
+    return predicted["answer"]
 
 
 def read(path: pathlib.Path) -> str:
@@ -205,6 +223,11 @@ def write_files(folder: pathlib.Path) -> None:
         sheet.append(row)
     book.save(folder / "report.xlsx")
     (folder / "log.csv").write_text("Author,Status\nAda,draft\nLuis,final\nEva,error\n")
+    asked = {
+        "question": "which city is in Italy?",
+        "table": "city,country\nRome,Italy\nOslo,Norway",
+    }
+    (folder / "request.json").write_text(json.dumps({"instances": [asked]}))
     (folder / "questions.txt").write_text("which missions flew in 1969?\n")
     landings = (folder / "moon_landings.csv").read_text(encoding="utf-8").splitlines()
     rows = ["".join(f"<td>{cell}</td>" for cell in line.split(",")) for line in landings]
@@ -269,11 +292,17 @@ def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(scratch):
 
 @pytest.mark.medium
 def test_the_guide_to_serving_runs(scratch, monkeypatch):
+    import tensorflow as tf
+
     scratch.run_document("docs/training.md")  # makes the model that is served
     scratch.run_document("docs/serving.md")
     monkeypatch.chdir(scratch.folder)
-    outputs = run_blocks("docs/serving.md")["outputs"]
-    assert outputs["answers"].numpy().tolist() == [b"gas giant"]
+    names = run_blocks("docs/serving.md")
+    (command,) = (command for command in commands_in("docs/serving.md") if ":8501" in command)
+    asked = json.loads(shlex.split(command)[-1])["inputs"]
+    by_rest = names["tables"](**{name: tf.constant(value) for name, value in asked.items()})
+    for outputs in (names["outputs"], by_rest):
+        assert outputs["answers"].numpy().tolist() == [b"gas giant"]
 
 
 @pytest.mark.medium

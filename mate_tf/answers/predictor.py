@@ -34,6 +34,7 @@ ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
 
+
 class Decoder:
     """Reads the answers off a model's outputs, as the model's task does.
 
@@ -224,7 +225,7 @@ class Predictor:
     def prepare(
         self, pairs: Iterable[tuple[Table | None, Question]]
     ) -> list[Prepared | ConversionError]:
-        """The features of questions, or why there are none; one thread at a time may call it."""
+        """The features of questions, or why there are none; several threads may call it."""
         pairs = list(pairs)
         examples = self._builder.build_all(pairs, require_answers=False)
         prepared: list[Prepared | ConversionError] = []

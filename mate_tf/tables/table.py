@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -351,22 +352,26 @@ def remember(
 
     It forgets what was used longest ago once all values together have more than 4,000,000 cells or
     tokens. A value counts as 2,000 at least. The latest is always kept. `size_of` gives the size of
-    a key and its value, by default the cells of the value, a table or what has one.
+    a key and its value, by default the cells of the value, a table or what has one. Several threads
+    may ask, and then each may make a value.
     """
     values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
     held = 0
+    lock = threading.Lock()  # of both
 
     def remembered(key: Key) -> Value:
         nonlocal held
-        if key in values:
-            values.move_to_end(key)
-            return values[key][0]
+        with lock:
+            if key in values:
+                values.move_to_end(key)
+                return values[key][0]
         value = make(key)
         size = max(size_of(key, value), _LEAST_SIZE)
-        values[key] = value, size
-        held += size
-        while held > _MOST_REMEMBERED and len(values) > 1:
-            held -= values.popitem(last=False)[1][1]
+        with lock:
+            held += size - values.pop(key, (value, 0))[1]
+            values[key] = value, size
+            while held > _MOST_REMEMBERED and len(values) > 1:
+                held -= values.popitem(last=False)[1][1]
         return value
 
     return remembered

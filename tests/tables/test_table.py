@@ -1,4 +1,6 @@
 import csv
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from decimal import Decimal
 from enum import Enum
@@ -145,6 +147,23 @@ def test_values_used_longest_ago_are_forgotten_once_all_are_too_large(monkeypatc
     assert makes(2, 1, 2, 8000) == [2, 8000]
     assert makes(30_000, 30_000, 1, 1, 30_000) == [30_000, 1, 30_000]
     assert makes(1, 2, 3, 4, 5, 1, 2, 6, 1, 2, 3) == [1, 2, 3, 4, 5, 6, 3]
+
+
+def test_a_value_that_two_threads_make_at_once_counts_once(monkeypatch):
+    monkeypatch.setattr("mate_tf.tables.table._MOST_REMEMBERED", 10_000)
+    made, both_make = [], threading.Barrier(2)
+
+    def make(size):
+        made.append(size)
+        if len(made) <= 2:
+            both_make.wait()
+        return [size]
+
+    remembered = remember(make, size_of=lambda key, value: value[0])
+    with ThreadPoolExecutor(2) as threads:
+        assert list(threads.map(remembered, [6000, 6000])) == [[6000], [6000]]
+    assert [remembered(size) for size in (3000, 6000)] == [[3000], [6000]]
+    assert made == [6000, 6000, 3000]
 
 
 def test_passages_are_listed_once_and_row_by_row():

@@ -42,10 +42,18 @@ from mate_tf.serving.http.limits import (
     RequestLimits,
     stopping,
 )
-from mate_tf.serving.http.requests import OUTPUTS, TENSORS, Request, read_request, read_tensors
-from mate_tf.serving.http.schema import SCHEMA, TENSORS_SCHEMA
+from mate_tf.serving.http.requests import Request, read_request, read_tensors
+from mate_tf.serving.http.schema import (
+    OUTPUTS,
+    REPLY_SCHEMA,
+    TENSORS,
+    TENSORS_REPLY_SCHEMA,
+    request_schema,
+    tensors_schema,
+)
 
 _SECONDS_OF_TOKEN = 0.25e-3  # about, of the default model on two cores
+_SMALL_BODY = 32 * 1024  # bytes; the largest body takes seconds to read, and no small one waits
 
 
 class _Waiting(NamedTuple):
@@ -184,6 +192,22 @@ _JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter 
 _ENCODINGS = ("gzip", "identity")
 
 
+class Unread(NamedTuple):
+    """A request that is not read yet."""
+
+    read: Callable[[Limits], Request]
+    is_small: bool
+
+    @classmethod
+    def of(
+        cls, read: Callable[..., Request], body: bytes, headers: Mapping[str, str], **options: Any
+    ) -> "Unread":
+        """What `read` will make of a body; RefusedError if its headers say that it is no JSON."""
+        encoding = _encoding(headers)
+        is_small = len(body) <= _SMALL_BODY and encoding != _ENCODINGS[0]
+        return cls(functools.partial(read, body, encoding=encoding, **options), is_small)
+
+
 class Refusal(BaseModel):
     """Why a request was not answered."""
 
@@ -201,7 +225,8 @@ class TableModel(kserve.Model):
         self._metrics = metrics
         self._predictor: Any = None
         self._defaults = (0, 0.0)
-        self._reader = ThreadPoolExecutor(1, "reader")  # of JSON and tables, beside the event loop
+        # Of JSON and tables, beside the event loop; small bodies have their own.
+        self._readers = [ThreadPoolExecutor(1, name) for name in ("reader", "small_reader")]
         self.batcher: Batcher | None = None
 
     def begin(self, predictor: Any, alternatives: int, min_score: float) -> None:
@@ -229,14 +254,15 @@ class TableModel(kserve.Model):
         """The tensors of its reply."""
         return [{"name": name, "datatype": kind, "shape": [-1]} for name, kind in OUTPUTS.items()]
 
-    async def preprocess(self, payload: Any, headers: Any = None) -> tuple[Request, list[Any]]:
-        """Reads a request, which `payload` makes of the limits, in a thread of its own."""
+    async def preprocess(self, payload: Unread, headers: Any = None) -> tuple[Request, list[Any]]:
+        """Reads a request beside the event loop."""
 
         def read() -> tuple[Request, list[Any]]:
-            request = payload(self._limits)
+            request = payload.read(self._limits)
             return request, self._predictor.prepare(request.pairs)
 
-        return await asyncio.get_running_loop().run_in_executor(self._reader, read)
+        reader = self._readers[payload.is_small]
+        return await asyncio.get_running_loop().run_in_executor(reader, read)
 
     async def predict(
         self,
@@ -272,7 +298,7 @@ class _TablesOnly(DataPlane):
         return all([await self.model_registry.is_model_ready(name) for name in models])
 
     def decode(self, body: bytes, headers: Mapping[str, str], *_: Any, **__: Any) -> Any:
-        return functools.partial(read_request, body, encoding=_encoding(headers)), {}
+        return Unread.of(read_request, body, headers), {}
 
     def encode(self, model_name: str, response: Any, *_: Any, **__: Any) -> Any:
         return orjson.dumps(response), {"content-type": _JSON[0]}
@@ -308,9 +334,9 @@ def make_app(
         """Answers questions that come as tensors of text."""
         if not await plane.model_ready(model_name):
             raise ModelNotReady(model_name)
-        encoding, body = _encoding(request.headers), await request.body()
-        read = functools.partial(read_tensors, body, model_name=model_name, encoding=encoding)
-        response, _ = await plane.infer(model_name, read)
+        body = await request.body()
+        unread = Unread.of(read_tensors, body, request.headers, model_name=model_name)
+        response, _ = await plane.infer(model_name, unread)
         return fastapi.Response(orjson.dumps(response), media_type=_JSON[0])
 
     app = fastapi.FastAPI(
@@ -323,11 +349,13 @@ def make_app(
     )
     get = ["GET"]
     predict = "/v1/models/{model_name}:predict"
-    for path, endpoint, methods, of_request in (
+    of_predict = _described(request_schema(limits), REPLY_SCHEMA)
+    of_infer = _described(tensors_schema(limits), TENSORS_REPLY_SCHEMA)
+    for path, endpoint, methods, described in (
         ("/", plane.live, get, None),
         ("/v1/models", v1.models, get, None),
         # Before the next, whose name has no end.
-        (predict, v1.predict, ["POST"], SCHEMA),
+        (predict, v1.predict, ["POST"], of_predict),
         ("/v1/models/{model_name}", v1.model_ready, get, None),
         ("/v2", v2.metadata, get, None),
         ("/v2/health/live", v2.live, get, None),
@@ -335,12 +363,11 @@ def make_app(
         ("/v2/models", v2.models, get, None),
         ("/v2/models/{model_name}", v2.model_metadata, get, None),
         ("/v2/models/{model_name}/ready", v2.model_ready, get, None),
-        ("/v2/models/{model_name}/infer", infer, ["POST"], TENSORS_SCHEMA),
+        ("/v2/models/{model_name}/infer", infer, ["POST"], of_infer),
     ):
-        body = {"required": True, "content": {_JSON[0]: {"schema": of_request}}}
-        options: dict[str, Any] = {"openapi_extra": {"requestBody": body}} if of_request else {}
-        if endpoint in (v1.predict, infer):
-            options["response_model"] = None
+        options: dict[str, Any] = {}
+        if described:
+            options = {"openapi_extra": described, "response_model": None}
         app.add_api_route(path, endpoint, methods=methods, **options)
         if endpoint == v1.predict:
             app.add_api_route(path, _not_allowed, include_in_schema=False)
@@ -350,6 +377,19 @@ def make_app(
     app.add_api_route("/metrics", metrics_handler, include_in_schema=False)
     _say_errors_alike(app, metrics)
     return RequestLimits(app, limits, connections, metrics.refuse, metrics.seconds.observe, log)
+
+
+def _described(of_request: dict[str, Any], of_reply: dict[str, Any]) -> dict[str, Any]:
+    """What OpenAPI is told of a path that is asked."""
+    packing = {
+        "name": "content-encoding",
+        "in": "header",
+        "description": "gzip for a body that is packed by it",
+        "schema": {"enum": list(_ENCODINGS), "default": _ENCODINGS[1]},
+    }
+    body = {"required": True, "content": {_JSON[0]: {"schema": of_request}}}
+    reply = {"content": {_JSON[0]: {"schema": of_reply}}}
+    return {"parameters": [packing], "requestBody": body, "responses": {"200": reply}}
 
 
 async def _not_allowed() -> None:

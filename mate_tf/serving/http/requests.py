@@ -9,7 +9,14 @@ from typing import Any, NamedTuple
 from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
-from mate_tf.serving.http.schema import Number, read_document
+from mate_tf.serving.http.schema import (
+    OF_PIPELINES,
+    OPTIONS,
+    OUTPUTS,
+    TENSORS,
+    Number,
+    read_document,
+)
 from mate_tf.tables.delimited import read_delimited_rows
 from mate_tf.tables.layout import lay_out
 from mate_tf.tables.table import Question, Table
@@ -22,9 +29,6 @@ _NAMES = {
     Number: "a number",
     type(None): "null",
 }
-TENSORS = ("question", "table")  # of the V2 protocol
-OUTPUTS = {"answer": "BYTES", "score": "FP64", "prediction": "BYTES"}  # and their types
-_OF_PIPELINES = ("model", "padding", "truncation")  # Hugging Face's; there is nothing to choose
 _MOST_COLUMNS = 255  # as many as models have embeddings for
 
 
@@ -49,7 +53,7 @@ def read_request(body: bytes, limits: Limits, encoding: str = "identity") -> Req
     """What the body of a request in KServe's V1 protocol, or in Hugging Face's form, asks.
 
     The form is {"instances": [{"question": ..., "table": ...}, ...]} or {"inputs": {"query": ...,
-    "table": ...}}; SCHEMA has all of it.
+    "table": ...}}; `request_schema` has all of it.
 
     Raises:
         RefusedError: with status 400 for anything else, with 413 for what is beyond a limit.
@@ -57,7 +61,7 @@ def read_request(body: bytes, limits: Limits, encoding: str = "identity") -> Req
     document = read_document(body, limits, encoding)
     if isinstance(document, dict) and "inputs" in document:
         return _of_hugging_face(document, limits)
-    _object(document, "", ["instances"], _OPTIONS)
+    _object(document, "", ["instances"], OPTIONS)
     instances = _list(document["instances"], "instances")
     pairs: list[tuple[Table, Question]] = []
     places: list[str] = []
@@ -76,7 +80,7 @@ def read_request(body: bytes, limits: Limits, encoding: str = "identity") -> Req
             name = "question" if is_one else f"questions[{number}]"
             question = _question(text, f"{where}.{name}", limits)
             if (previous := instance.get("previous")) is not None:
-                question = _follow_up(table, question, previous, f"{where}.previous")
+                question = _follow_up(table, question, previous, f"{where}.previous", limits)
             pairs.append((table, question))
             places.append(where if is_one else f"{where}.{name}")
 
@@ -92,7 +96,7 @@ def read_tensors(body: bytes, limits: Limits, model_name: str, encoding: str) ->
     """What a request in KServe's V2 protocol asks: the tensors `question` and `table`.
 
     Both are one-dimensional and of BYTES; a table is JSON or CSV text, and one serves for all
-    questions. Errors are as of `read_request`.
+    questions. The reply has the outputs that are named, or all. Errors are as of `read_request`.
     """
     document = _object(
         read_document(body, limits, encoding), "", ["inputs"], ["id", "parameters", "outputs"]
@@ -102,11 +106,13 @@ def read_tensors(body: bytes, limits: Limits, model_name: str, encoding: str) ->
         where = f"inputs[{index}]"
         tensor = _object(value, where, ["name", "shape", "datatype", "data"], ["parameters"])
         name, data = tensor["name"], _list(tensor["data"], f"{where}.data")
+        _nullable(dict, tensor.get("parameters"), f"{where}.parameters")
         if name not in TENSORS or name in tensors:
             message = f"expected question and table once, got {name!r:.80}"
             raise RefusedError("wrong_input", message, where)
-        expected = ["BYTES", [str(len(data))]]
-        if [tensor["datatype"], tensor["shape"]] != expected:
+        place = f"{where}.shape"
+        shape = [_number(size, place) for size in _list(tensor["shape"], place)]
+        if (tensor["datatype"], shape) != ("BYTES", [len(data)]):
             message = f"expected BYTES of the shape [{len(data)}] for {name}"
             raise RefusedError("wrong_type", message, where)
         tensors[name] = data
@@ -123,22 +129,40 @@ def read_tensors(body: bytes, limits: Limits, model_name: str, encoding: str) ->
         for place, text in enumerate(texts)
     ]
 
+    id_ = _nullable(str, document.get("id"), "id") or ""
+    names = _named_outputs(document.get("outputs"))
+
     def reply(answers: list[Answer]) -> Any:
         told = [(one.text, one.score, json.dumps(one.to_dict())) for one in answers]
+        data = dict(zip(OUTPUTS, zip(*told, strict=True), strict=True))
         outputs = [
-            {"name": name, "shape": [len(pairs)], "datatype": datatype, "data": data}
-            for (name, datatype), data in zip(OUTPUTS.items(), zip(*told, strict=True), strict=True)
+            {"name": name, "shape": [len(pairs)], "datatype": OUTPUTS[name], "data": data[name]}
+            for name in names
         ]
-        return {"model_name": model_name, "id": str(document.get("id") or ""), "outputs": outputs}
+        return {"model_name": model_name, "id": id_, "outputs": outputs}
 
     places = [f"question[{place}]" for place in range(len(texts))]
-    options = _object(document.get("parameters") or {}, "parameters", [], _OPTIONS)
+    options = _parameters(document, OPTIONS)
     return Request(pairs, places, *_options(options, "parameters.", limits), reply)
 
 
+def _named_outputs(value: Any) -> list[str]:
+    """The outputs that a request names, in its order; all if it names none."""
+    named = {}
+    for index, one in enumerate(_nullable(list, value, "outputs") or ()):
+        where = f"outputs[{index}]"
+        name = _object(one, where, ["name"], ["parameters"])["name"]
+        _nullable(dict, one.get("parameters"), f"{where}.parameters")
+        if type(name) is not str or name not in OUTPUTS:
+            message = f"expected one of {', '.join(OUTPUTS)}, got {name!r:.80}"
+            raise RefusedError("wrong_output", message, where)
+        named[name] = True
+    return list(named or OUTPUTS)
+
+
 def _of_hugging_face(document: Any, limits: Limits) -> Request:
-    _object(document, "", ["inputs"], [*_OPTIONS, "parameters"])
-    _object(document.get("parameters") or {}, "parameters", [], _OF_PIPELINES)
+    _object(document, "", ["inputs"], [*OPTIONS, "parameters"])
+    _parameters(document, OF_PIPELINES)
     given = document["inputs"]
     inputs = _list(given, "inputs") if isinstance(given, list) else [given]
     _check_size(len(inputs), limits.max_questions, "questions", "inputs")
@@ -168,11 +192,13 @@ def _of_hugging_face(document: Any, limits: Limits) -> Request:
     return Request(pairs, places, *_options(document, "", limits), reply)
 
 
-_OPTIONS = ("alternatives", "min_score")
+def _parameters(document: dict[str, Any], known: Sequence[str]) -> dict[str, Any]:
+    given = document.get("parameters")
+    return {} if given is None else _object(given, "parameters", [], known)
 
 
 def _options(values: Any, place: str, limits: Limits) -> tuple[int | None, float | None]:
-    alternatives, min_score = (_number(values.get(name), f"{place}{name}") for name in _OPTIONS)
+    alternatives, min_score = (_number(values.get(name), f"{place}{name}") for name in OPTIONS)
     if alternatives is not None:
         _check_whole(alternatives, limits.max_alternatives, f"{place}alternatives")
     if min_score is not None and not 0 <= min_score <= 1:
@@ -196,12 +222,15 @@ def _question(text: Any, where: str, limits: Limits) -> Question:
     return Question(text)
 
 
-def _follow_up(table: Table, question: Question, value: Any, where: str) -> Question:
+def _follow_up(
+    table: Table, question: Question, value: Any, where: str, limits: Limits
+) -> Question:
     """The question with the answer before it: one of ours, or just its cells and items."""
     _of_type(dict, value, where)
     cells, items = (
         _of_type(list, value.get(name, []), f"{where}.{name}") for name in ("cells", "items")
     )
+    _check_cells(items, f"{where}.items", limits)
     coordinates = []
     for index, cell in enumerate(cells):
         place = f"{where}.cells[{index}]"
@@ -221,7 +250,7 @@ def _table(value: Any, where: str, limits: Limits) -> Table:
     if type(value) is str:
         return _csv_table(value, where, limits)
     _of_type(dict, value, where, "an object or CSV text")
-    if "header" not in value and "rows" not in value and value:
+    if not _is_of_rows(value):
         return _table_of_columns(value, where, limits)
     table = _object(value, where, ["header", "rows"])
     header = _list(table["header"], f"{where}.header")
@@ -230,11 +259,21 @@ def _table(value: Any, where: str, limits: Limits) -> Table:
     _check_cells(header, f"{where}.header", limits)
     for index, row in enumerate(rows):
         place = f"{where}.rows[{index}]"
+        if type(row) is not list:
+            expected = "a list of cells, as columns named header and rows alone cannot come by name"
+            raise _wrong_type(expected, row, place)
         if len(_list(row, place)) != len(header):
             message = f"expected {len(header)} cells as in the header, got {len(row)}"
             raise RefusedError("ragged", message, place)
         _check_cells(row, place, limits)
     return Table.from_rows(rows, header=header)
+
+
+def _is_of_rows(value: dict[str, Any]) -> bool:
+    """Whether a table is {"header", "rows"}; columns may have these names beside others."""
+    rows = value.get("rows")
+    has_lists = type(rows) is list and any(type(row) is list for row in rows)
+    return has_lists or value.keys() <= {"header", "rows"}
 
 
 def _table_of_columns(columns: dict[str, Any], where: str, limits: Limits) -> Table:
@@ -301,6 +340,11 @@ def _object(
         message = f"expected only {', '.join(known)}, got {unknown[0]!r:.80}"
         raise RefusedError("unknown_key", message, where)
     return value
+
+
+def _nullable(kind: type, value: Any, where: str) -> Any:
+    """The value, if it is of just this type or null."""
+    return None if value is None else _of_type(kind, value, where)
 
 
 def _list(value: Any, where: str) -> list[Any]:

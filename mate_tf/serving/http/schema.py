@@ -1,4 +1,4 @@
-"""The body of a request: its schemas, for OpenAPI, and as JSON, read more strictly than usual."""
+"""Bodies: the schemas of requests and replies, for OpenAPI, and JSON, read stricter than usual."""
 
 import json
 import math
@@ -9,7 +9,12 @@ from typing import Any
 
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
+from mate_tf.tables.table import AGGREGATIONS
 
+TENSORS = ("question", "table")  # of the V2 protocol
+OUTPUTS = {"answer": "BYTES", "score": "FP64", "prediction": "BYTES"}  # and their types
+OPTIONS = ("alternatives", "min_score")
+OF_PIPELINES = ("model", "padding", "truncation")  # Hugging Face's; there is nothing to choose
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps of surrogates
 
 
@@ -80,12 +85,12 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return unique
 
 
-def _of(*kinds: str) -> dict[str, Any]:
-    return {"type": list(kinds)}
+def _of(*kinds: str, **more: Any) -> dict[str, Any]:
+    return {"type": list(kinds)} | more
 
 
-def _list_of(items: Any) -> dict[str, Any]:
-    return {"type": "array", "minItems": 1, "items": items}
+def _list_of(items: Any, **more: Any) -> dict[str, Any]:
+    return {"type": "array", "minItems": 1, "items": items} | more
 
 
 def _schema(required: Sequence[str], **properties: Any) -> dict[str, Any]:
@@ -97,49 +102,148 @@ def _schema(required: Sequence[str], **properties: Any) -> dict[str, Any]:
     }
 
 
+def _all_of(**properties: Any) -> dict[str, Any]:
+    return _schema(list(properties), **properties)
+
+
 def _one_of(*names: str) -> dict[str, Any]:
     return {"oneOf": [{"required": [name]} for name in names]}
 
 
 _CELLS = _list_of(_of("string", "number", "boolean", "null"))
-_TEXT = {"type": "string", "minLength": 1}
-_TABLE = {
-    "description": "rows, columns by name, or CSV text",
-    "oneOf": [
-        _schema(["header", "rows"], header=_CELLS, rows=_list_of(_CELLS)),
-        {"type": "object", "minProperties": 1, "additionalProperties": _CELLS},
-        _TEXT,
-    ],
-}
-_PREVIOUS = {
+_TEXT = {"type": "string", "pattern": r"\S"}
+_COLUMNS = {
     "type": "object",
-    "description": "the prediction before a follow-up question; its cells and items are read",
+    "minProperties": 1,
+    "additionalProperties": _CELLS,
+    "not": {"propertyNames": {"enum": ["header", "rows"]}},
 }
-_CHOSEN = {
-    "alternatives": {"type": "integer", "minimum": 0},
-    "min_score": {"type": "number", "minimum": 0, "maximum": 1},
+_TABLE = {
+    "description": "rows, columns by name, or CSV text. Columns named header and rows alone cannot "
+    "come by name: send such a table as rows or CSV text.",
+    "oneOf": [_all_of(header=_CELLS, rows=_list_of(_CELLS)), _COLUMNS, _TEXT],
 }
+_PLACE = {"type": "integer", "minimum": 0}
+_PREVIOUS = _of(
+    "object",
+    "null",
+    description="the prediction before a follow-up question; its cells and items are read",
+    properties={
+        "cells": {
+            "type": "array",
+            "items": {
+                "type": "object",
+                "required": ["row", "column"],
+                "properties": {"row": _PLACE, "column": _PLACE},
+            },
+        },
+        "items": _CELLS | {"minItems": 0},
+    },
+)
 _ASKED = {"question": _TEXT, "questions": _list_of(_TEXT), "previous": _PREVIOUS}
 _INSTANCE = _one_of("question", "questions") | _schema(["table"], table=_TABLE, **_ASKED)
 _WORDS = {"query": _TEXT, "question": _TEXT}
 _QUERY = _one_of("query", "question") | _schema(["table"], table=_TABLE, **_WORDS)
 _QUERIES = {"oneOf": [_QUERY, _list_of(_QUERY)]}
-SCHEMA = {
+_ANYTHING = _of("object", "null", description="is not read")
+
+
+def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
+    return schema | {"type": ["object", "null"]}
+
+
+def _options(limits: Limits) -> dict[str, Any]:
+    return {
+        "alternatives": _of("integer", "null", minimum=0, maximum=limits.max_alternatives),
+        "min_score": _of("number", "null", minimum=0, maximum=1),
+    }
+
+
+def request_schema(limits: Limits) -> dict[str, Any]:
+    """What `read_request` takes: KServe's V1 protocol, or the form of Hugging Face's pipelines."""
+    options = _options(limits)
+    ignored = _nullable(_schema([], **{name: {} for name in OF_PIPELINES}))
+    return {
+        "oneOf": [
+            _schema(["instances"], instances=_list_of(_INSTANCE), **options),
+            _schema(["inputs"], inputs=_QUERIES, parameters=ignored, **options),
+        ]
+    }
+
+
+def tensors_schema(limits: Limits) -> dict[str, Any]:
+    """What `read_tensors` takes: KServe's V2 protocol."""
+    size = {"type": "integer", "minimum": 1}
+    tensor = _schema(
+        ["name", "shape", "datatype", "data"],
+        name={"enum": list(TENSORS)},
+        shape=_list_of(size, maxItems=1),
+        datatype={"const": "BYTES"},
+        data=_list_of(_TEXT),
+        parameters=_ANYTHING,
+    )
+    each = [{"contains": {"properties": {"name": {"const": name}}}} for name in TENSORS]
+    output = _schema(["name"], name={"enum": list(OUTPUTS)}, parameters=_ANYTHING)
+    told = "the outputs to reply, each once; all of them if there are none"
+    return _schema(
+        ["inputs"],
+        id=_of("string", "null"),
+        inputs={"type": "array", "maxItems": len(TENSORS), "items": tensor, "allOf": each},
+        outputs=_of("array", "null", items=output, description=told),
+        parameters=_nullable(_schema([], **_options(limits))),
+    )
+
+
+_STRING, _NUMBER, _SCORE = {"type": "string"}, _of("number", "null"), {"type": "number"}
+_CELL = _all_of(row=_PLACE, column=_PLACE, text=_STRING, score=_SCORE)
+_ANSWER = {
+    "answer": _STRING,
+    "items": {"type": "array", "items": _STRING},
+    "cells": {"type": "array", "items": _CELL},
+    "aggregation": {"enum": list(AGGREGATIONS)},
+    "value": _NUMBER,
+    "number": _NUMBER,
+    "class_index": _of("integer", "null"),
+    "score": _SCORE,
+}
+_OTHER = _schema(list(_ANSWER), **_ANSWER, note=_STRING)
+_OF_TABLE = {
+    "answered": {"type": "boolean"},
+    "rows_dropped": {"type": "integer"},
+    "alternatives": {"type": "array", "items": _OTHER},
+    "assumed": {"type": "array", "items": _STRING},
+}
+_PREDICTION = _schema(
+    [*_ANSWER, *_OF_TABLE],
+    **_ANSWER,
+    **_OF_TABLE,
+    note=_STRING,
+    sure={"type": "boolean"},
+)
+_OF_PIPELINE = _all_of(
+    answer=_STRING,
+    coordinates={"type": "array", "items": {"type": "array", "items": _PLACE}},
+    cells={"type": "array", "items": _STRING},
+    aggregator={"enum": list(AGGREGATIONS)},
+    score=_SCORE,
+)
+# What answers a request: predictions, or for Hugging Face's form one answer or a list.
+REPLY_SCHEMA = {
     "oneOf": [
-        _schema(["instances"], instances=_list_of(_INSTANCE), **_CHOSEN),
-        _schema(["inputs"], inputs=_QUERIES, **_CHOSEN),
+        _all_of(predictions=_list_of({"oneOf": [_PREDICTION, _list_of(_PREDICTION)]})),
+        _OF_PIPELINE,
+        _list_of(_OF_PIPELINE),
     ]
 }
-_TENSOR = _schema(
-    ["name", "shape", "datatype", "data"],
-    name={"enum": ["question", "table"]},
-    shape={"type": "array", "items": _of("integer")},
-    datatype={"const": "BYTES"},
-    data=_list_of(_TEXT),
-)
-TENSORS_SCHEMA = _schema(
-    ["inputs"],
-    id=_of("string"),
-    inputs={"type": "array", "items": _TENSOR},
-    parameters=_schema([], **_CHOSEN),
+TENSORS_REPLY_SCHEMA = _all_of(
+    model_name=_STRING,
+    id=_STRING,
+    outputs=_list_of(
+        _all_of(
+            name={"enum": list(OUTPUTS)},
+            shape=_list_of(_PLACE, maxItems=1),
+            datatype={"enum": sorted(set(OUTPUTS.values()))},
+            data={"type": "array", "items": _of("string", "number")},
+        )
+    ),
 )

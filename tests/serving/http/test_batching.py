@@ -1,6 +1,10 @@
-"""Which questions are asked together, with a model that says what it is asked."""
+"""Which questions are read and asked together, with a model that says what it is asked."""
 
+import asyncio
+import gzip
+import json
 import threading
+import types
 from typing import NamedTuple
 
 import hypothesis.strategies as st
@@ -8,10 +12,13 @@ import pytest
 from hypothesis import given
 
 from mate_tf.answers.answer import Answer
-from mate_tf.serving.http.app import Batcher
+from mate_tf.serving.http import Limits
+from mate_tf.serving.http.app import Batcher, TableModel, Unread
 from mate_tf.serving.http.limits import RefusedError
+from mate_tf.serving.http.requests import read_request
 
 CRASHES = "crash"
+PACKED = {"content-encoding": "gzip"}
 
 
 class Asked(NamedTuple):
@@ -122,3 +129,32 @@ def test_after_the_end_what_waits_is_answered_and_nothing_more():
     model.may_go_on.set()
     assert batcher.close()
     assert texts(futures) == list("123")
+
+
+def test_a_small_body_is_read_while_a_large_one_is():
+    may_go_on = threading.Event()
+
+    def prepare(pairs):
+        ((table, _),) = pairs
+        assert table.num_rows == 1 or may_go_on.wait(60)
+        return [table.num_rows]
+
+    metrics = types.SimpleNamespace(batch=types.SimpleNamespace(observe=None))
+    model = TableModel("tables", Limits(), metrics)
+    model.begin(types.SimpleNamespace(prepare=prepare, answer_prepared=None), 0, 0.0)
+
+    def read(num_rows, headers):
+        asked = {"question": "a", "table": {"header": ["b"], "rows": [["c" * 10]] * num_rows}}
+        body = json.dumps({"instances": [asked]}).encode()
+        body = gzip.compress(body) if headers == PACKED else body
+        return model.preprocess(Unread.of(read_request, body, headers))
+
+    async def run():
+        large = [asyncio.create_task(read(3_000, headers)) for headers in ({}, PACKED)]
+        _, rows = await read(1, {})
+        assert rows == [1] and not any(one.done() for one in large)
+        may_go_on.set()
+        return [rows for _, rows in await asyncio.gather(*large)]
+
+    assert asyncio.run(run()) == [[3_000], [3_000]]
+    assert model.batcher.close()

@@ -6,7 +6,9 @@ import gzip
 import itertools
 import json
 import random
+import re
 import urllib.parse
+import zlib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
@@ -15,18 +17,30 @@ import pytest
 
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
-from mate_tf.serving.http.requests import read_request
+from mate_tf.serving.http.requests import read_request, read_tensors
 from tests.serving.server_process import NAME
 
 CUT = "cut"  # the server ended the connection without a reply
 MEMORY = ("process_resident_memory_bytes",)
-PREDICT = f"/v1/models/{NAME}:predict"
+PREDICT, INFER = f"/v1/models/{NAME}:predict", f"/v2/models/{NAME}/infer"
 _LIMITS, _BODY_BYTES = Limits(), 2 * 1024**2  # of the server
 _PATIENCE = 60.0  # seconds until a reply is given up; no server with limits takes so long
 _RIGHT_EVERY = 10
 
 _TABLE = {"header": ["a", "b"], "rows": [["c", 1], ["d", None], [2.5, True]]}
 _BODY = json.dumps({"instances": [{"question": "a b c", "table": _TABLE}]}).encode()
+_COLUMNS = {"a": ["c", "d", 2.5], "b": [1, None, True]}
+_QUERY = {"query": "a b c", "table": _COLUMNS}
+_OF_PIPELINES = json.dumps({"inputs": [_QUERY], "parameters": {"padding": "longest"}}).encode()
+_INPUTS = [
+    {"name": name, "shape": [len(data)], "datatype": "BYTES", "data": data}
+    for name, data in (("question", ["a b c", "d"]), ("table", [json.dumps(_COLUMNS)]))
+]
+_TENSORS = json.dumps({"inputs": _INPUTS, "outputs": [{"name": "score"}]}).encode()
+_FORMS = [(PREDICT, _BODY), (PREDICT, _OF_PIPELINES), (INFER, _TENSORS)]
+_VALUE = re.compile(rb'"[^"\\]*"|[0-9.]+|null|true')
+_VALUES = [b"1", b"-2.5e3", b"1e400", b"null", b"true", b'""', b'" "', b"[]", b"[[1]]", b"{}"]
+_VALUES += [b'"rows"', b'"\\u0000\\ud83d\\ude00"', b'"\\ud800"', b'"%b"' % (b"long " * 900)]
 _LONG_TABLE = {"header": ["a", "b"], "rows": [["a " * 10, "b"]] * 2_000}
 _TOO_LONG = json.dumps({"instances": [{"question": "a", "table": _LONG_TABLE}]}).encode()
 _PATHS = f"""/v1 /v1/models/nobody /v1/models/nobody:predict /v1/models/{NAME}:explain /v3
@@ -42,16 +56,25 @@ _NESTINGS = [("[", "", "]"), ("[", "", ""), ('{"instances":', "1", "}")]
 _MORE_LENGTHS: list[list[str]] = [[], ["content-length: 5"], ["transfer-encoding: chunked"]]
 _HALF, _WHOLE = str(len(_BODY) // 2), str(len(_BODY))
 _LENGTHS = ["-1", "x", "", "1e3", "0x10", _HALF, "9" * 30, f"{_WHOLE}, 3", "+5"]
+_GZIP = "content-encoding: gzip"
+_PACKED = gzip.compress(_BODY, mtime=0)
+_BOMB = gzip.compress(bytes(100 * _BODY_BYTES), mtime=0)
 _CONTENTS = [
-    ("content-type: application/cloudevents+json", _BODY),
-    ("content-type: application/xml", b"<a/>"),
-    ("content-type: multipart/form-data; boundary=a", b"--a--"),
-    ("content-type: application/octet-stream", _BODY),
-    ("content-encoding: gzip", gzip.compress(_BODY, mtime=0)[:-1]),
-    ("content-encoding: gzip", gzip.compress(bytes(100 * _BODY_BYTES), mtime=0)),
-    ("content-encoding: br", _BODY),
-    ("inference-header-content-length: 3", b"{}" + bytes(9)),
-    ("ce-specversion: 9.9", b"{}"),
+    ("content-type: application/cloudevents+json", _BODY, 415),
+    ("content-type: application/xml", b"<a/>", 415),
+    ("content-type: multipart/form-data; boundary=a", b"--a--", 415),
+    ("content-type: application/octet-stream", _BODY, 415),
+    *((_GZIP, broken, 400) for broken in (b"", _PACKED[:9], _PACKED[:-9], _PACKED[:-1])),
+    *((_GZIP, broken, 400) for broken in (_BODY, zlib.compress(_BODY), _PACKED * 2)),
+    (_GZIP, gzip.compress(_PACKED), 400),
+    (_GZIP, _BOMB, 413),
+    (_GZIP, gzip.compress(_BOMB), 400),  # one bomb in another is no JSON
+    ("content-encoding: identity", _PACKED, 400),
+    ("content-encoding: deflate", zlib.compress(_BODY), 415),
+    ("content-encoding: gzip, gzip", gzip.compress(_PACKED), 415),
+    ("content-encoding: br", _BODY, 415),
+    ("inference-header-content-length: 3", b"{}" + bytes(9), 400),
+    ("ce-specversion: 9.9", b"{}", 400),
 ]
 _NOT_HTTP = [
     b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(range(256)),
@@ -62,11 +85,11 @@ _NOT_HTTP = [
     b"SSH-2.0-client\r\n\r\n",
     b" " * 100_000,
 ]
-_ODD_HEADS = [
+_LARGE_HEADS = [
     f"a: {'b' * 200_000}",
     "\r\n".join(f"a{number}: b" for number in range(20_000)),
-    *("a b: c", "a\0: b", ": b", "host: b", "transfer-encoding: gzip", " folded", "a: b\rc: d"),
 ]
+_WRONG_HEADS = ["a b: c", "a\0: b", ": b", "host: b", "transfer-encoding: gzip", "a: b\rc: d"]
 
 
 class Request(NamedTuple):
@@ -81,7 +104,7 @@ class Request(NamedTuple):
 def hostile_requests(seed: int = 0) -> list[Request]:
     """Requests of all kinds, in an order in which they take turns."""
     draw = random.Random(seed)
-    found = [_mutated(draw) for _ in range(600)]
+    found = [_mutated(draw, *_FORMS[number % 3]) for number in range(600)]
 
     def add(kind: str, *expected: int | str, head: bytes = b"", chunks=(), **options) -> None:
         found.append(Request(kind, [head, *chunks] if head else chunks, expected, **options))
@@ -101,13 +124,16 @@ def hostile_requests(seed: int = 0) -> list[Request]:
     for length, more in itertools.product(_LENGTHS, _MORE_LENGTHS):
         whole = _head(f"content-length: {length}", *more) + _BODY
         add("wrong length", 400, 408, 413, CUT, head=whole)
-    for line, content in _CONTENTS:
-        lines = [f"POST {PREDICT} HTTP/1.1", "host: a", line, f"content-length: {len(content)}"]
-        add("wrong content", 400, 413, 415, head=_joined(lines) + content)
+    for path, (line, content, expected) in itertools.product((PREDICT, INFER), _CONTENTS):
+        lines = [f"POST {path} HTTP/1.1", "host: a", line, f"content-length: {len(content)}"]
+        add("wrong content", expected, head=_joined(lines) + content)
     for noise in (*_NOT_HTTP, *(draw.randbytes(draw.randrange(1, 3_000)) for _ in range(20))):
         add("not HTTP", 400, 408, CUT, head=noise + b"\r\n\r\n")
-    for line in _ODD_HEADS:
-        add("odd head", 200, 400, 501, CUT, head=_head(line, asks="GET /v1/models"))
+    for line in _LARGE_HEADS:  # accepted where it arrives at once
+        add("large head", 200, 400, CUT, head=_head(line, asks="GET /v1/models"))
+    for line in _WRONG_HEADS:
+        add("wrong head", 400, head=_head(line, asks="GET /v1/models"))
+    add("folded head", 200, head=_head(" folded", asks="GET /v1/models"))
     chunked = _head("transfer-encoding: chunked")
     for number in (b"x", b"-1", b"f" * 40, b"", b"5;" + b"a" * 100_000):
         add("broken chunks", 400, 408, CUT, head=chunked + number + b"\r\n{}\r\n")
@@ -124,9 +150,29 @@ def hostile_requests(seed: int = 0) -> list[Request]:
     return found
 
 
-def _mutated(draw: random.Random) -> Request:
-    """A right body with some bytes lost, doubled or changed; it may still be right."""
-    body = bytearray(_BODY)
+def _mutated(draw: random.Random, path: str, right: bytes) -> Request:
+    """A right body, sometimes packed, with something else in it; it may still be right."""
+    lines: list[str] = []
+    body = draw.choice((_damaged, _changed))(draw, right)
+    if is_packed := draw.randrange(3) == 0:
+        lines, body = [_GZIP], gzip.compress(body, mtime=0)
+        if draw.randrange(2):
+            body = _damaged(draw, body)
+    encoding = "gzip" if is_packed else "identity"
+    try:  # tests/serving/http/test_requests.py is about the reader
+        if path == INFER:
+            read_tensors(body, _LIMITS, NAME, encoding)
+        else:
+            read_request(body, _LIMITS, encoding)
+        expected = [200, 413]  # 413: too long for the model
+    except RefusedError as refused:
+        expected = [refused.status]
+    return Request("mutated body", [_whole(f"POST {path}", body, *lines)], expected)
+
+
+def _damaged(draw: random.Random, right: bytes) -> bytes:
+    """The body with some bytes lost, doubled or changed."""
+    body = bytearray(right)
     for _ in range(draw.randrange(1, 6)):
         at = draw.randrange(len(body))
         what = draw.randrange(4)
@@ -138,12 +184,13 @@ def _mutated(draw: random.Random) -> Request:
             body[at:at] = draw.randbytes(draw.randrange(1, 20))
         else:
             body[at:at] = body[: draw.randrange(len(body))]
-    try:  # tests/serving/http/test_requests.py is about the reader
-        read_request(bytes(body), _LIMITS)
-        expected = [200, 413]  # 413: too long for the model
-    except RefusedError as refused:
-        expected = [refused.status]
-    return Request("mutated JSON", [_post(bytes(body))], expected)
+    return bytes(body)
+
+
+def _changed(draw: random.Random, right: bytes) -> bytes:
+    """The body with another value or key in one place."""
+    start, end = draw.choice([match.span() for match in _VALUE.finditer(right)])
+    return right[:start] + draw.choice(_VALUES) + right[end:]
 
 
 def _joined(lines: Sequence[str]) -> bytes:
@@ -154,8 +201,8 @@ def _head(*lines: str, asks: str = f"POST {PREDICT}") -> bytes:
     return _joined([f"{asks} HTTP/1.1", "host: a", "content-type: application/json", *lines])
 
 
-def _whole(asks: str, body: bytes = b"") -> bytes:
-    return _head(f"content-length: {len(body)}", asks=asks) + body
+def _whole(asks: str, body: bytes = b"", *lines: str) -> bytes:
+    return _head(f"content-length: {len(body)}", *lines, asks=asks) + body
 
 
 def _post(body: bytes) -> bytes:

@@ -93,6 +93,13 @@ def test_tables_come_as_rows_columns_or_csv_and_numbers_keep_their_text(table, n
     assert request.reply(ANSWERS)[0] == one | {"score": 0.5}
 
 
+def test_columns_may_be_named_header_and_rows_beside_others():
+    for columns in ({"header": ["a"], "b": [1]}, {"rows": ["a"], "header": ["b"], "c": [1]}):
+        (pair,) = read_request(body(instance() | {"table": columns}), Limits()).pairs
+        assert pair[0].header == tuple(columns)
+        assert pair[0].rows == (tuple(str(cells[0]) for cells in columns.values()),)
+
+
 def test_several_questions_on_a_table_get_a_list():
     asked = {"questions": ["a", "b"], "table": {"b": ["c"]}}
     request = read_request(body(asked), LIMITS)
@@ -145,6 +152,10 @@ def test_tensors_of_text_are_asked_too():
     outputs = {output.pop("name"): output for output in reply["outputs"]}
     assert outputs["answer"] == {"shape": [2], "datatype": "BYTES", "data": ("c", "d, e")}
     assert outputs["score"]["data"] == (0.5, 0.25)
+    named = read(tensors(("a", "b"), outputs=[{"name": "prediction"}, {"name": "score"}]))
+    reply = named.reply(ANSWERS)
+    assert [output["name"] for output in reply["outputs"]] == ["prediction", "score"]
+    assert json.loads(reply["outputs"][0]["data"][0]) == ANSWERS[0].to_dict()
     for data, code in (
         ((("a", "b"), ("b\nc",) * 3), "ragged"),
         ((("a",) * 3,), "too_many_questions"),
@@ -168,6 +179,17 @@ def test_tensors_of_text_are_asked_too():
         with pytest.raises(RefusedError) as caught:
             read(json.dumps(document).encode())
         assert caught.value.code == code
+    for more, code, where, message in (
+        ({"outputs": [{"name": "x"}]}, "wrong_output", "outputs[0]", "prediction, got 'x'"),
+        ({"outputs": [{"name": {}}]}, "wrong_output", "outputs[0]", "expected one of answer"),
+        ({"outputs": [{}]}, "missing", "outputs[0]", 'expected "name"'),
+        ({"outputs": {}}, "wrong_type", "outputs", "a list, got an object"),
+        ({"parameters": []}, "wrong_type", "parameters", "an object, got a list"),
+        ({"id": {}}, "wrong_type", "id", "a text, got an object"),
+    ):
+        with pytest.raises(RefusedError, match=message) as caught:
+            read(tensors(**more))
+        assert (caught.value.code, caught.value.where) == (code, where)
 
 
 @given(st.binary() | JSON.map(lambda value: json.dumps(value).encode()))
@@ -247,6 +269,13 @@ def test_a_value_of_any_type_at_any_place_is_asked_or_refused_at_its_place(data)
     ),
     (body(instance() | {"table": 'a\nb\n"c'}), "not_csv", TABLE, "expected delimited text"),
     (body(instance() | {"table": {"a": [1], "b": [1, 2]}}), "ragged", f"{TABLE}.b", "1 cells"),
+    (body(instance() | {"table": {"rows": [[1]]}}), "missing", TABLE, 'expected "header"'),
+    (
+        body(instance() | {"table": {"header": ["a"], "rows": ["b"]}}),
+        "wrong_type",
+        f"{TABLE}.rows[0]",
+        "columns named header and rows alone cannot come by name",
+    ),
     (body(instance() | {"table": {}}), "missing", TABLE, 'expected "header"'),
     (body(instance(3)), "wrong_type", f"{INSTANCES}[0].question", "expected a text"),
     (body(instance(" ")), "empty", f"{INSTANCES}[0].question", "expected a question"),
