@@ -22,7 +22,7 @@ from mate_tf.answers.decoding import Asked
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
 from mate_tf.features.config import ConversionError, padded_length
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.compilation import constant_kernels
+from mate_tf.layers.compilation import constant_kernels, many_shapes
 from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.table import Question, Table
@@ -315,7 +315,7 @@ def _fit(values: np.ndarray, length: int) -> np.ndarray:
     return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
 
 
-_FEW_TOKENS = 2048  # of a call that makes no graph
+_FEW_TOKENS = 2048  # of a call that makes no graph, and of a sequence that gains nothing by XLA
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
@@ -360,8 +360,9 @@ def inference_function(
 
     In the scope of a strategy, where the model was built, its replicas share each batch.
     It is traced for the first length alone, which takes a third of the time, and then for all
-    others; batches may have any size. A new length takes half a second more the first time, in
-    which XLA compiles small parts for it: pad to a few lengths.
+    others, once for short ones and once for those of more than 2,048 tokens; batches may have any
+    size. For each of the latter and the first, XLA compiles small parts in half a second more: pad
+    to a few lengths.
 
     Args:
         model: built; a `TableEncoder` or a task's model.
@@ -372,7 +373,7 @@ def inference_function(
             weights that change later are seen.
         first_eagerly: whether the first call makes no graph, if it has few tokens: one
             short answer takes less time than making a graph.
-        any_length: whether there is one graph for all lengths, the first included.
+        any_length: whether the graphs are for all lengths, the first included.
 
     Example:
         >>> from mate_tf.config import EncoderConfig
@@ -393,14 +394,17 @@ def inference_function(
     kernels = constant_kernels if pack_kernels else contextlib.nullcontext
 
     @functools.cache
-    def function_of(names: tuple[str, ...], length: int | None) -> Callable[..., Any]:
+    def function_of(
+        names: tuple[str, ...], length: int | None, is_short: bool
+    ) -> Callable[..., Any]:
+        shapes = many_shapes if is_short else contextlib.nullcontext
         spec = tf.TensorSpec([None, length], tf.int32)
 
         @tf.function(input_signature=[spec] * len(names), autograph=False)
         def run(*given: tf.Tensor) -> Any:
             absent = dict.fromkeys(TokenFeatures._fields)
             features = TokenFeatures(**(absent | dict(zip(names, given, strict=True))))
-            with kernels():
+            with kernels(), shapes():
                 return model(features, training=False)
 
         return run
@@ -417,8 +421,9 @@ def inference_function(
         if first_length is None and not (pack_kernels or any_length):
             first_length = length
         given = _given(features)
-        run = function_of(tuple(given), length if length == first_length else None)
-        return run(*given.values())
+        of_length = length if length == first_length else None
+        is_short = of_length is None and length <= _FEW_TOKENS and not pack_kernels
+        return function_of(tuple(given), of_length, is_short)(*given.values())
 
     return call
 

@@ -46,6 +46,9 @@ class Within:
 portable_graph = Within("portable_graph")
 # Graphs hold the current kernels of projections as constants.
 constant_kernels = Within("constant_kernels")
+# Graphs are made for short sequences of many shapes. Nothing is compiled: each shape would take
+# some tenths of a second and megabytes, and then be no faster.
+many_shapes = Within("many_shapes")
 # Graphs are made that nobody trains, such as a SavedModel's. Otherwise TensorFlow warns, at
 # loading, that a custom gradient was not saved.
 without_gradients = Within("without_gradients")
@@ -56,7 +59,7 @@ def compiles_one_pass() -> bool:
 
     Outside a graph, compiling takes longer than a few calls save.
     """
-    if tf.executing_eagerly():
+    if tf.executing_eagerly() or many_shapes.is_on:
         return False
     return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not portable_graph.is_on
 

@@ -13,6 +13,7 @@ from tensorflow.python.eager import context
 from mate_tf.answers.predictor import inference_function
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers import compilation
 from mate_tf.layers.encoder import TableEncoder
 
 SMALL = EncoderConfig(
@@ -118,3 +119,19 @@ def test_projections_are_fused_with_bias_and_activation(policy, activation):
     # Of each of two layers four projections and one of the feed-forward's; and the pooler's.
     assert fused["BiasAdd", gelu] == 2
     assert sum(fused.values()) - fused["BiasAdd", gelu] == 2 * 5 + 1
+
+
+def test_small_parts_are_compiled_for_long_sequences_alone_where_any_length_comes(monkeypatch):
+    found = []
+
+    def compiles_one_pass() -> bool:
+        found.append(original())
+        return found[-1]
+
+    original = compilation.compiles_one_pass
+    monkeypatch.setattr(compilation, "compiles_one_pass", compiles_one_pass)
+    run = inference_function(built("float32", SMALL), any_length=True)
+    for length, expected in ((40, {False}), (48, set()), (2_176, {True}), (2_304, set())):
+        found.clear()
+        assert run(features(length)).sequence_output.shape[1] == length
+        assert set(found) == expected

@@ -14,7 +14,7 @@ class Limits:
     max_question_characters: int = 2_000
     max_alternatives: int = 10
     max_waiting_bytes: int = 64 * 1024**2
-    max_batch_tokens: int = 2048
+    max_batch_tokens: int = 1024
     max_connections: int = 256
     body_seconds: float = 10.0
     reply_seconds: float = 60.0

@@ -96,7 +96,7 @@ def test_a_short_question_passes_long_ones_for_a_while_and_none_waits_for_ever()
     model.has_begun.acquire()
     waiting = batcher.submit([Asked("long", 8000), Asked("longer", 16000)])
     waiting += batcher.submit(asked("short"))
-    now = 3.0
+    now = 1.0
     waiting += batcher.submit(asked("late"))
     model.may_go_on.set()
     assert texts(first + waiting) == ["0", "long", "longer", "short", "late"]
