@@ -33,7 +33,15 @@ from mate_tf.features.tokenized_table import (
 )
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
-from mate_tf.tables.table import AGGREGATIONS, Coordinates, Question, Table, id_bytes, remember
+from mate_tf.tables.table import (
+    AGGREGATIONS,
+    MOST_REMEMBERED,
+    Coordinates,
+    Question,
+    Table,
+    id_bytes,
+    remember,
+)
 
 _QUESTION_ID_LENGTH = 64
 _BYTES_OF_TOKEN = 50  # of a tokenized table, about
@@ -78,6 +86,7 @@ class FeatureBuilder:
     # question's own tags take precedence. Without a tagger they are ignored, so that all examples
     # of a builder have the same features.
     tagger: Tagger | None = None
+    most_remembered: int = MOST_REMEMBERED  # tokens of tables that it keeps
 
     @functools.cached_property
     def _tokenized(self) -> Callable[[Table], TokenizedTable]:
@@ -88,7 +97,8 @@ class FeatureBuilder:
             texts = itertools.chain(table.header, *table.expanded_rows)
             return max(len(tokens.input_ids), sum(map(sys.getsizeof, texts)) // _BYTES_OF_TOKEN)
 
-        return remember(functools.partial(tokenize_table, self.wordpiece, self.config), size_of)
+        tokenized = functools.partial(tokenize_table, self.wordpiece, self.config)
+        return remember(tokenized, size_of, self.most_remembered)
 
     def build(
         self, table: Table | None, question: Question, require_answers: bool = True

@@ -48,6 +48,7 @@ from mate_tf.weights.initial import (
 from mate_tf.weights.run import RunWeights, read_run_config, run_weights
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
+_MOST_REMEMBERED = 200_000  # tokens of tables, for the next question about one of them
 
 
 def from_pretrained(
@@ -122,7 +123,7 @@ def from_pretrained(
     return PretrainedPredictor(
         stored,
         run,
-        FeatureBuilder(wordpiece, feature_config, tagger),
+        FeatureBuilder(wordpiece, feature_config, tagger, most_remembered=_MOST_REMEMBERED),
         fixed_length=stored.encoder_config.fixed_length,
         task_config=stored.task_config,
         calibration=stored.calibration if calibrated else None,

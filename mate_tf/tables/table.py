@@ -333,7 +333,7 @@ def check_coordinates(table: Table, question: Question) -> None:
             )
 
 
-_MOST_REMEMBERED = 4_000_000  # cells or tokens; about 200 MB once they are tokenized
+MOST_REMEMBERED = 4_000_000  # cells or tokens; about 200 MB once they are tokenized
 _LEAST_SIZE = 2_000  # so that at most two thousand values are remembered
 
 Key = TypeVar("Key", bound=Hashable)
@@ -346,14 +346,16 @@ def _num_cells(_: Any, item: Any) -> int:
 
 
 def remember(
-    make: Callable[[Key], Value], size_of: Callable[[Key, Value], int] = _num_cells
+    make: Callable[[Key], Value],
+    size_of: Callable[[Key, Value], int] = _num_cells,
+    most: int = MOST_REMEMBERED,
 ) -> Callable[[Key], Value]:
     """As functools.lru_cache, but it counts cells or tokens: a few large tables may take gigabytes.
 
-    It forgets what was used longest ago once all values together have more than 4,000,000 cells or
-    tokens. A value counts as 2,000 at least. The latest is always kept. `size_of` gives the size of
-    a key and its value, by default the cells of the value, a table or what has one. Several threads
-    may ask, and then each may make a value.
+    It forgets what was used longest ago once all values together have more than `most` cells or
+    tokens, by default 4,000,000. A value counts as 2,000 at least. The latest is always kept.
+    `size_of` gives the size of a key and its value, by default the cells of the value, a table or
+    what has one. Several threads may ask, and then each may make a value.
     """
     values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
     held = 0
@@ -370,7 +372,7 @@ def remember(
         with lock:
             held += size - values.pop(key, (value, 0))[1]
             values[key] = value, size
-            while held > _MOST_REMEMBERED and len(values) > 1:
+            while held > most and len(values) > 1:
                 held -= values.popitem(last=False)[1][1]
         return value
 

@@ -261,9 +261,8 @@ def test_rows_go_before_histograms(
         assert not example.features[name][own].any()
 
 
-def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece, monkeypatch):
-    monkeypatch.setattr("mate_tf.tables.table._MOST_REMEMBERED", 10_000)
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
+def test_tables_of_few_tokens_and_much_text_are_not_held(wordpiece):
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None), most_remembered=10_000)
 
     def held(number_of_words):
         """Whether a table is, once another like it has been read."""

@@ -128,15 +128,14 @@ def test_a_question_s_number_may_be_any_float(number):
     assert held == number or np.isnan([held, number]).all()
 
 
-def test_values_used_longest_ago_are_forgotten_once_all_are_too_large(monkeypatch):
-    monkeypatch.setattr("mate_tf.tables.table._MOST_REMEMBERED", 10_000)
+def test_values_used_longest_ago_are_forgotten_once_all_are_too_large():
     made = []
 
     def make(size):
         made.append(size)
         return [size]
 
-    remembered = remember(make, size_of=lambda key, value: value[0])
+    remembered = remember(make, size_of=lambda key, value: value[0], most=10_000)
 
     def makes(*sizes):
         made.clear()
@@ -149,8 +148,7 @@ def test_values_used_longest_ago_are_forgotten_once_all_are_too_large(monkeypatc
     assert makes(1, 2, 3, 4, 5, 1, 2, 6, 1, 2, 3) == [1, 2, 3, 4, 5, 6, 3]
 
 
-def test_a_value_that_two_threads_make_at_once_counts_once(monkeypatch):
-    monkeypatch.setattr("mate_tf.tables.table._MOST_REMEMBERED", 10_000)
+def test_a_value_that_two_threads_make_at_once_counts_once():
     made, both_make = [], threading.Barrier(2)
 
     def make(size):
@@ -159,7 +157,7 @@ def test_a_value_that_two_threads_make_at_once_counts_once(monkeypatch):
             both_make.wait()
         return [size]
 
-    remembered = remember(make, size_of=lambda key, value: value[0])
+    remembered = remember(make, size_of=lambda key, value: value[0], most=10_000)
     with ThreadPoolExecutor(2) as threads:
         assert list(threads.map(remembered, [6000, 6000])) == [[6000], [6000]]
     assert [remembered(size) for size in (3000, 6000)] == [[3000], [6000]]
