@@ -38,7 +38,7 @@ NOT_RUN = {
     r"pip install": "needs a network; scripts/test_core.sh installs a wheel",
     r"make (demo|test)": "takes minutes; it runs all tests, or steps that they run too",
     r"make benchmark": "takes half an hour or more; tests/experiments/benchmarks has its parts",
-    r"make check-tpu": "takes an hour or more; tests/experiments/benchmarks has its parts",
+    r"make check-[tg]pu": "takes an hour or more; tests/experiments/benchmarks has its parts",
     r"mate-tf ask TABLE": "says what the arguments are",
     r"mate-tf ask .* --model=google/": "needs a network; tests/weights/test_hub.py has one",
     r"curl http://127\.0\.0\.1:8501/": "needs TensorFlow Serving; "

@@ -39,7 +39,7 @@ Retry-After if too much waits. No request makes the server read or write a file.
 
 The server listens at once, and prints "ready" when the model has answered its first questions, with
 the memory that it then takes. --max-tokens is 2048 by default. The default model takes 1.1 GB, and
-up to 1.3 GB while it answers, or 1.4 and 2 GB with 16384. The server speaks plain HTTP and asks
+up to 1.3 GB while it answers, or 1.5 and 1.8 GB with 16384. The server speaks plain HTTP and asks
 nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does. docs/serving.md
 and deploy/ have more.
 """
