@@ -21,7 +21,6 @@ import tensorflow as tf
 
 from mate_tf.layers.basic import Dropout
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.distribution import is_chief
 from mate_tf.training.loop import Evaluator, train
 from mate_tf.training.trainer import Progress, Task
 from tests.small import ENCODER
@@ -91,8 +90,7 @@ def run(model_dir: pathlib.Path) -> None:
     """Trains, and keeps at the end all that a resumed run has to have the same."""
     task = make_task()
     train(task, CONFIG, model_dir)
-    if is_chief():
-        np.savez(model_dir / "end.npz", *[variable.numpy() for variable in task.model.variables])
+    np.savez(model_dir / "end.npz", *[variable.numpy() for variable in task.model.variables])
 
 
 # Where something happens to a run: before a function is called.
