@@ -253,7 +253,6 @@ def compile_for_h100(program: bytes) -> DeviceProgram:
     os.environ["XLA_FLAGS"] = "--xla_gpu_enable_triton_gemm=false --xla_gpu_autotune_level=0"
     os.environ.setdefault("JAX_PLATFORMS", "cpu")
     import jax
-    from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
     from jax.experimental import topologies
 
@@ -261,16 +260,11 @@ def compile_for_h100(program: bytes) -> DeviceProgram:
     (device,) = topologies.get_topology_desc(
         "h100", "cuda", target_config=_H100, topology="1x1x1"
     ).devices
-    with mlir.make_ir_context():
-        compiled = device.client.compile(
-            _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
-        )
-    (optimised,) = compiled.hlo_modules()
+    compiled = _compile(program, device)
     # Of the program as it was given: products are calls of libraries in the other.
     given = xla_client.hlo.HloModule.from_serialized_hlo_module_proto(program)
     flops = xla_client._xla.hlo_module_cost_analysis(cpu.client, given)["flops"]
-    memory = compiled.get_compiled_memory_stats()
-    return DeviceProgram(optimised.to_string(), memory, {"flops": flops})
+    return _device_program(compiled, {"flops": flops})
 
 
 def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
@@ -288,22 +282,13 @@ def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
         ("JAX_PLATFORMS", "cpu"),
     ):
         os.environ.setdefault(name, value)
-    from jax._src.interpreters import mlir
-    from jax._src.lib import xla_client
     from jax.experimental import topologies
 
     (device,) = topologies.get_topology_desc(
         topology, "tpu", chips_per_host_bounds=(1, 1, 1), num_slices=1
     ).devices
-    with mlir.make_ir_context():
-        module = _module(program)
-        _draw_as_tpu(module)
-        compiled = device.client.compile(
-            module, xla_client.DeviceList((device,)), xla_client.CompileOptions()
-        )
-    (optimised,) = compiled.hlo_modules()
-    memory = compiled.get_compiled_memory_stats()
-    return DeviceProgram(optimised.to_string(), memory, compiled.cost_analysis())
+    compiled = _compile(program, device, _draw_as_tpu)
+    return _device_program(compiled, compiled.cost_analysis())
 
 
 def compile_for_device(program: bytes, device: Any) -> Any:
@@ -312,13 +297,29 @@ def compile_for_device(program: bytes, device: Any) -> Any:
     Other threads may run meanwhile. The result's `execute` takes and returns lists of arrays, its
     `get_compiled_memory_stats` tells sizes in bytes. RuntimeError if it does not compile.
     """
+    return _compile(program, device, loads=True)
+
+
+def _compile(
+    program: bytes,
+    device: Any,
+    change: Callable[[Any], None] = lambda module: None,
+    loads: bool = False,
+) -> Any:
+    """Compiles a serialized HLO module, after a change to its StableHLO, and perhaps loads it."""
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
 
+    compiles = device.client.compile_and_load if loads else device.client.compile
     with mlir.make_ir_context():
-        return device.client.compile_and_load(
-            _module(program), xla_client.DeviceList((device,)), xla_client.CompileOptions()
-        )
+        module = _module(program)
+        change(module)
+        return compiles(module, xla_client.DeviceList((device,)), xla_client.CompileOptions())
+
+
+def _device_program(compiled: Any, cost: dict[str, float]) -> DeviceProgram:
+    (optimised,) = compiled.hlo_modules()
+    return DeviceProgram(optimised.to_string(), compiled.get_compiled_memory_stats(), cost)
 
 
 def _draw_as_tpu(module: Any) -> None:

@@ -19,6 +19,7 @@ counted from the sizes at the full length of the records, at the peak of --teraf
 paper's 2 days for mlm on 32 cores of TPU v3 are 36 % of their peak. Nobody has run it at full size.
 """
 
+import contextlib
 import dataclasses
 import pathlib
 import tempfile
@@ -95,15 +96,15 @@ def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]
         creation = dataclasses.replace(creation, num_shards=64)
         yield from create_pretraining_records(creation, PretrainingConfig(masked))
         return
-    if stage == "statements":
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=None if is_remote(folder) else folder) as texts:
+    with contextlib.ExitStack() as scratch:
+        if stage == "statements":
+            folder.mkdir(parents=True, exist_ok=True)
+            beside = None if is_remote(folder) else folder
+            texts = scratch.enter_context(tempfile.TemporaryDirectory(dir=beside))
             files = Files(task, source, texts, _VOCAB.value)
             yield write_statements(files, StatementsConfig(), ("synthetic", "counterfactual"))
             creation = dataclasses.replace(creation, task="JSONL", input_dir=texts)
-            yield from create_records(creation, FeatureConfig(length, trim_cells=True))
-        return
-    yield from create_records(creation, FeatureConfig(length, trim_cells=True))
+        yield from create_records(creation, FeatureConfig(length, trim_cells=True))
 
 
 def run_stage(stage: str, config: Any, start: str | None, folder: pathlib.Path) -> None:

@@ -81,7 +81,7 @@ class Batcher:
     def __init__(
         self,
         answer: Callable[[Sequence[Any]], Sequence[Answer]],
-        batch_tokens: int = 1024,
+        batch_tokens: int = Limits.max_batch_tokens,
         on_batch: Callable[[int], None] = lambda size: None,
         clock: Callable[[], float] = time.monotonic,
     ):

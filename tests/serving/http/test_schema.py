@@ -119,47 +119,49 @@ def check(document: Any, schema: dict[str, Any], read: Callable[[bytes], Any]) -
         assert valid
 
 
-@settings(max_examples=500)
-@given(st.data(), st.sampled_from(REQUESTS), st.integers(0, 2))
-def test_the_schema_of_v1_takes_what_the_server_takes(data, document, number):
-    for _ in range(number):
-        document = mutated(document, data)
-    check(document, request_schema(LIMITS), read_v1)
+FORMS = (
+    (REQUESTS, request_schema(LIMITS), read_v1),
+    (TENSORS, tensors_schema(LIMITS), read_v2),
+)
 
 
+@cases("documents, schema, read", *FORMS, ids=["v1", "v2"])
 @settings(max_examples=500)
-@given(st.data(), st.sampled_from(TENSORS), st.integers(0, 2))
-def test_the_schema_of_v2_takes_what_the_server_takes(data, document, number):
+@given(st.data(), st.integers(0, 2))
+def test_a_schema_takes_what_the_server_takes(documents, schema, read, data, number):
+    document = data.draw(st.sampled_from(documents))
     for _ in range(number):
         document = mutated(document, data)
-    check(document, tensors_schema(LIMITS), read_v2)
+    check(document, schema, read)
+
+
+EMPTY: tuple[Any, ...] = (None, {}, [])
 
 
 @cases(
     "document, change",
     *((REQUESTS[1], {"alternatives": number}) for number in (None, 0, 10, 11, -1, 1.0, 1.5, "1")),
     *((REQUESTS[1], {"min_score": number}) for number in (None, 0, 1, 1.01, "1", False)),
-    *((REQUESTS[3], {"parameters": value}) for value in (None, {}, [], 0, {"x": 1}, {"model": 0})),
-    *((TENSORS[0], {"parameters": value}) for value in (None, {}, [], 0, {"alternatives": 11})),
-    *((TENSORS[0], {"outputs": value}) for value in (None, [], {}, ["score"], [{"name": "x"}])),
-    *((TENSORS[0], {"id": value}) for value in (None, "", 7, [])),
+    *((REQUESTS[3], {"parameters": value}) for value in (*EMPTY, 0, {"x": 1}, {"model": 0})),
+    *((TENSORS[0], {"parameters": value}) for value in (*EMPTY, 0, {"alternatives": 11})),
+    *((TENSORS[0], {"outputs": value}) for value in (*EMPTY, ["score"], [{"name": "x"}])),
+    *((TENSORS[0], {"id": value}) for value in (*EMPTY, "", 7)),
     *((TENSORS[0], {"inputs": TENSORS[0]["inputs"][:number]}) for number in (0, 1)),
     (TENSORS[0], {"inputs": TENSORS[0]["inputs"] * 2}),
     *((TENSORS[0], {"inputs": [TENSORS[0]["inputs"][place]] * 2}) for place in (0, 1)),
 )
 def test_at_the_edges_the_schemas_take_what_the_server_takes(document, change):
-    is_v1 = document in REQUESTS
-    schema = request_schema(LIMITS) if is_v1 else tensors_schema(LIMITS)
-    check(document | change, schema, read_v1 if is_v1 else read_v2)
+    ((schema, read),) = (form for documents, *form in FORMS if document in documents)
+    check(document | change, schema, read)
 
 
 @cases(
     "key, value",
-    *(("previous", value) for value in (None, {}, [], {"cells": None}, {"items": [[]]})),
+    *(("previous", value) for value in (*EMPTY, {"cells": None}, {"items": [[]]})),
     *(("previous", {"cells": [{"row": row, "column": 0}]}) for row in (0, -1, 0.5, None, "0")),
     *(("table", {"header": ["a"], **columns}) for columns in ({}, {"b": ["c"]}, {"rows": ["a"]})),
     *(("table", {"rows": rows, "b": ["c"]}) for rows in (["a"], [["a"]], [], "a")),
-    *(("table", value) for value in ({}, [], None, "", "a", {"": ["a"]}, {"a": "b"})),
+    *(("table", value) for value in (*EMPTY, "", "a", {"": ["a"]}, {"a": "b"})),
     *(("question", value) for value in (None, "", " ", "\u2003", 1, ["a"])),
 )
 def test_of_an_instance_the_schema_takes_what_the_server_takes(key, value):
@@ -170,10 +172,7 @@ def test_of_an_instance_the_schema_takes_what_the_server_takes(key, value):
 
 
 def test_each_request_above_is_right():
-    for documents, schema in (
-        (REQUESTS, request_schema(LIMITS)),
-        (TENSORS, tensors_schema(LIMITS)),
-    ):
+    for documents, schema, _ in FORMS:
         assert all(is_valid(document, schema) for document in documents)
 
 
