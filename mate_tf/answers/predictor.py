@@ -19,8 +19,8 @@ from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
-from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder
-from mate_tf.features.config import ConversionError, padded_length
+from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
+from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import constant_kernels, many_shapes
 from mate_tf.models import EncoderTask, TaskConfig

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate_tf.features.config import ConversionError, FeatureConfig
+from mate_tf.features.config import LENGTH_STEP, ConversionError, FeatureConfig
 from mate_tf.features.numeric import is_single
 from mate_tf.features.token_features import PART_OF_SPEECH
 from mate_tf.features.tokenized_table import (
@@ -46,6 +46,16 @@ from mate_tf.tables.table import (
 _QUESTION_ID_LENGTH = 64
 _BYTES_OF_TOKEN = 50  # of a tokenized table, about
 QUESTIONS_AT_ONCE = 256
+
+
+def padded_length(num_tokens: int) -> int:
+    """The length to which tokens are padded for an answer, where any length is possible.
+
+    Lengths are multiples of 128 up to 1,024 tokens, and then four to each doubling. Each costs
+    memory once, for what is compiled for its shape; padding costs time.
+    """
+    step = max(LENGTH_STEP, (1 << (num_tokens - 1).bit_length()) // 8)
+    return -(-num_tokens // step) * step
 
 
 @dataclass(frozen=True)

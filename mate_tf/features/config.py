@@ -73,16 +73,6 @@ def _check(config: "FeatureConfig | MaskedLmConfig", **least: int) -> None:
 LENGTH_STEP = 128
 
 
-def padded_length(num_tokens: int) -> int:
-    """The length to which tokens are padded for an answer, where any length is possible.
-
-    Lengths are multiples of 128 up to 1,024 tokens, and then four to each doubling. Each costs
-    memory once, for what is compiled for its shape; padding costs time.
-    """
-    step = max(LENGTH_STEP, (1 << (num_tokens - 1).bit_length()) // 8)
-    return -(-num_tokens // step) * step
-
-
 class ConversionError(ValueError):
     """A question and its table do not fit the limits."""
 

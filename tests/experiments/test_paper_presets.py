@@ -86,7 +86,7 @@ def test_an_architecture_changes_the_pointer_alone(name):
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("step", small_steps(), ids=operator.attrgetter("name"))
+@pytest.mark.parametrize("step", [*small_steps()], ids=operator.attrgetter("name"))
 def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(step):
     config = step.config()
     tf.keras.utils.set_random_seed(0)

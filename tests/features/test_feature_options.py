@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.features.builder import Example, FeatureBuilder
-from mate_tf.features.config import ConversionError, FeatureConfig, padded_length
+from mate_tf.features.builder import Example, FeatureBuilder, padded_length
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells, keep_columns
 from mate_tf.tables.table import Question, Table
 from tests.features.examples import build, pieces

@@ -32,7 +32,8 @@ from starlette.exceptions import HTTPException
 
 import mate_tf
 from mate_tf.answers.answer import Answer
-from mate_tf.features.config import ConversionError, padded_length
+from mate_tf.features.builder import padded_length
+from mate_tf.features.config import ConversionError
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import (
     CODE,
