@@ -2,9 +2,11 @@
 
     python -m experiments.benchmarks.gpu_programs --programs_dir=out/gpu
     python -m experiments.benchmarks.gpu_programs --programs='mate_.*_8192' --num_layers=12
+    python -m experiments.benchmarks.gpu_programs --programs=training --size=large --num_layers=24
 
 `experiments.benchmarks.gpu_run` times them, and needs JAX but not TensorFlow. The programs are of
-BERT base's width with a few layers, on made-up tables of eight columns and cells of four tokens:
+BERT's width, of base with a few layers unless others are asked for, on made-up tables of eight
+columns and cells of four tokens:
 
   forward    the encoder, one example
   training   the training loop's step of a classifier: dropout, gradients, clipping, AdamW
@@ -27,13 +29,14 @@ from absl import flags, logging
 from experiments import program
 from experiments.benchmarks.gpu_run import SPEC, drawn
 from experiments.benchmarks.runners import (
+    SIZES,
     built_encoder,
     classifier_config,
     encoder_config,
     made_up_features,
 )
 from experiments.exported.programs import run_of, updates_of
-from mate_tf.config import TYPE_FEATURES
+from mate_tf.config import TYPE_FEATURES, EncoderConfig
 
 _OUTPUT = flags.DEFINE_string("programs_dir", "out/gpu", "folder of the programs")
 _PROGRAMS = flags.DEFINE_string(
@@ -42,6 +45,7 @@ _PROGRAMS = flags.DEFINE_string(
 _EXPECTED = flags.DEFINE_string(
     "expected", "forward_.*_2048_float32$", "of programs whose results are computed here too"
 )
+_SIZE = flags.DEFINE_enum("size", "base", sorted(SIZES), "width of the encoder")
 _LAYERS = flags.DEFINE_integer("num_layers", 4, "layers of the encoder", lower_bound=1)
 
 ARCHITECTURES = ("tapas", "mate", "mate_exact", "tableformer")
@@ -64,14 +68,14 @@ class Program:
     def name(self) -> str:
         return f"{self.kind}_{self.architecture}_{self.length}_{self.dtype}"
 
-    def options(self, num_layers: int) -> dict[str, Any]:
+    def options(self, num_layers: int, size: str = "base") -> dict[str, Any]:
         """As of `runners.made_up_features` and `runners.encoder_config`."""
         return {
             "length": self.length,
             "batch_size": self.batch_size,
             "columns": _COLUMNS,
             "cell_tokens": _CELL_TOKENS,
-            "size": "base",
+            "size": size,
             "num_layers": num_layers,
         }
 
@@ -91,6 +95,11 @@ def _all() -> Iterator[Program]:
         yield from (Program("attention", name, length) for name in attentions)
     for length in (2048, 8192, 512):
         yield from (Program("forward", name, length, "float32") for name in ARCHITECTURES)
+    # XLA writes no dropout over all pairs of 16,384 tokens: its random numbers would be too many.
+    yield from (Program("training", name, 16384) for name in attentions[1:])
+    for length, batch_size in ((2048, 4), (8192, 1), (512, 16)):
+        for name in ARCHITECTURES:
+            yield Program("training", name, length, "float32", batch_size)
     # Another size of MATE's buckets, and the longest, without TableFormer's relations of all pairs,
     # which would take 14 GB once.
     yield from (Program("forward", "mate_64_128", length) for length in (2048, 8192, 16384))
@@ -102,26 +111,35 @@ PROGRAMS = tuple(_all())
 
 def main(_: Sequence[str]) -> None:
     chosen = [one for one in PROGRAMS if re.search(_PROGRAMS.value, one.name)]
-    write(chosen, pathlib.Path(_OUTPUT.value), _LAYERS.value, _EXPECTED.value)
+    folder = pathlib.Path(_OUTPUT.value)
+    write(chosen, folder, _LAYERS.value, _EXPECTED.value, _SIZE.value)
 
 
 def write(
-    programs: Sequence[Program], folder: pathlib.Path, num_layers: int, expected: str = "^$"
+    programs: Sequence[Program],
+    folder: pathlib.Path,
+    num_layers: int,
+    expected: str = "^$",
+    size: str = "base",
 ) -> None:
     """Writes programs and their spec; results of forward passes whose names match `expected`."""
     import numpy as np
     import tensorflow as tf
 
     folder.mkdir(parents=True, exist_ok=True)
-    spec: dict[str, Any] = {"num_layers": num_layers, "type_features": TYPE_FEATURES}
+    config = EncoderConfig(num_layers=num_layers, **SIZES[size])
+    widths = ("num_layers", "hidden_size", "intermediate_size", "num_heads")
+    spec: dict[str, Any] = {name: getattr(config, name) for name in widths}
+    spec["type_features"] = TYPE_FEATURES
     spec["programs"] = []
     for one in programs:
         logging.info("%s", one.name)
-        features = made_up_features(one.options(num_layers))._asdict()
+        options = one.options(num_layers, size)
+        features = made_up_features(options)._asdict()
         features = {name: ids for name, ids in features.items() if ids is not None}
         inputs = f"features_{one.batch_size}_{one.length}.npz"
         np.savez_compressed(folder / inputs, **features)
-        function, given, variables = _function(one, features, num_layers)
+        function, given, variables = _function(one, features, options)
         concrete = function.get_concrete_function(*given.values())
         arguments = _arguments(concrete, given, variables)
         written = function.experimental_get_compiler_ir(*given.values())
@@ -141,7 +159,7 @@ def write(
 
 
 def _function(
-    one: Program, features: Mapping[str, Any], num_layers: int
+    one: Program, features: Mapping[str, Any], options: Mapping[str, Any]
 ) -> tuple[Any, dict[str, Any], list[Any]]:
     """The function for XLA, its inputs by name, and the variables that it may read."""
     import keras
@@ -152,7 +170,6 @@ def _function(
     from mate_tf.layers.basic import weights_at_zero
 
     policy: Any = f"mixed_{one.dtype}" if one.dtype == "bfloat16" else one.dtype
-    options = one.options(num_layers)
     encoder_options = encoder_config(one.architecture, options)
     if one.kind == "training":
         config = classifier_config(encoder_options, policy, one.length)
@@ -183,7 +200,7 @@ def _function(
         features: Mapping[str, tf.Tensor], query: tf.Tensor, key: tf.Tensor, value: tf.Tensor
     ) -> tf.Tensor:  # [B, S, H, E]
         plan = layer.plan(TokenFeatures.of(features))
-        for _ in range(num_layers):
+        for _ in range(options["num_layers"]):
             query = layer.attend(Projected(query, key, value), plan, None)
         return query
 

@@ -37,7 +37,6 @@ from typing import Any
 import numpy as np
 
 SPEC = "spec.json"
-_WIDTH, _INNER, _HEADS, _HEAD_SIZE = 768, 3072, 12, 64  # BERT base's
 _XLA_FLAGS = "--xla_gpu_enable_triton_gemm=false --xla_gpu_autotune_level=0"
 _GROUP = 15  # programs that are compiled side by side
 _TORCH_SECONDS = 35.0  # at most for PyTorch
@@ -212,8 +211,9 @@ class Bench:
     def _limit(self, length: int, dtype: str) -> Row:
         import jax
 
-        shapes = [*[(_WIDTH, _WIDTH)] * 4, (_WIDTH, _INNER), (_INNER, _WIDTH)]
-        shapes = [(length, _WIDTH), *shapes * self._spec["num_layers"]]
+        width, inner = self._spec["hidden_size"], self._spec["intermediate_size"]
+        shapes = [*[(width, width)] * 4, (width, inner), (inner, width)]
+        shapes = [(length, width), *shapes * self._spec["num_layers"]]
         arguments = [{"shape": shape, "dtype": dtype, "filling": "normal"} for shape in shapes]
         rows, *kernels = [jax.numpy.asarray(value, dtype) for value in drawn(arguments, {})]
 
@@ -229,7 +229,7 @@ class Bench:
 
         compiled = products.lower(rows, kernels).compile()
         found = measured(lambda: compiled(rows, kernels), _wait_for_last)
-        count = 2 * length * self._spec["num_layers"] * (4 * _WIDTH**2 + 2 * _WIDTH * _INNER)
+        count = 2 * length * self._spec["num_layers"] * (4 * width**2 + 2 * width * inner)
         best = found.get("queued_ms", found["ms"])
         return found | {"tflops_a_second": count / best / 1e9}
 
@@ -286,7 +286,11 @@ def _hugging_face(spec: Row, inputs: pathlib.Path, dtype: str, device: str) -> R
     import transformers
 
     config = transformers.TapasConfig(
-        num_hidden_layers=spec["num_layers"], reset_position_index_per_cell=True
+        num_hidden_layers=spec["num_layers"],
+        hidden_size=spec["hidden_size"],
+        intermediate_size=spec["intermediate_size"],
+        num_attention_heads=spec["num_heads"],
+        reset_position_index_per_cell=True,
     )
     model = transformers.TapasModel(config).eval().to(device, getattr(torch, dtype))
     with np.load(inputs) as arrays:
@@ -304,7 +308,9 @@ def _sdpa(spec: Row, length: int, dtype: str, name: str, device: str) -> Row:
     """As many layers of it as the programs have."""
     import torch
 
-    heads = torch.randn(3, 1, _HEADS, length, _HEAD_SIZE, device=device).to(getattr(torch, dtype))
+    num_heads = spec["num_heads"]
+    shape = 3, 1, num_heads, length, spec["hidden_size"] // num_heads
+    heads = torch.randn(shape, device=device).to(getattr(torch, dtype))
     mask = None
     if name == "sdpa_masked":
         mask = torch.ones(1, 1, length, length, dtype=torch.bool, device=device).tril()
@@ -372,6 +378,7 @@ def tables(rows: Sequence[Row]) -> str:
         ("Forward, bfloat16, GB", "forward", "bfloat16", _memory),
         ("Forward, float32, GB", "forward", "float32", _memory),
         ("Training step, bfloat16, ms (times the limit)", "training", "bfloat16", _time),
+        ("Training step, float32, ms (times the limit)", "training", "float32", _time),
         ("Training step, bfloat16, GB", "training", "bfloat16", _memory),
         ("Attention alone, all layers, bfloat16, ms", "attention", "bfloat16", _time),
     ):

@@ -21,6 +21,7 @@ from mate_tf.private_apis import functions_of
 RECOMPUTE = "+recompute"  # behind the name of an architecture: activations computed twice
 SIZES: dict[str, dict[str, Any]] = {  # beside the number of layers
     "base": {},
+    "large": {"hidden_size": 1024, "num_heads": 16, "intermediate_size": 4096},
     "minilm": {"hidden_size": 384, "intermediate_size": 1536},
 }
 _QUESTION_TOKENS = 16
