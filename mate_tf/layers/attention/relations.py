@@ -14,7 +14,8 @@ Shapes: B batch, F from (queries), T to (keys), H heads, E head size, K relation
 
 import dataclasses
 import functools
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import keras
 import numpy as np
@@ -22,6 +23,7 @@ import tensorflow as tf
 
 from mate_tf.config import NUM_RELATIONS
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
+from mate_tf.layers.compilation import custom_gradient
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
 
 # The names of the TableFormer paper's figure 2 and section 4.1, in the order of the published
@@ -191,16 +193,35 @@ def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) ->
         float [B, h, ..., F, T].
     """
     bias_table, *embedding_table = tables
-    shape = tf.shape(one_hot)
-    pairs_shape = tf.concat([[shape[0], query.shape[1]], shape[2:]], axis=0)
-    flat = tf.reshape(one_hot, [shape[0], bias_table.shape[0], -1])  # [B, K, ... * F * T]
-    scores = tf.reshape(tf.matmul(bias_table, flat, transpose_a=True), pairs_shape)
+    scores = _biases(bias_table, one_hot)
     if not embedding_table:
         return scores
+    shape, pairs_shape = tf.shape(one_hot), tf.shape(scores)
     by_relation = tf.einsum("bh...e,khe->bh...k", query, embedding_table[0])  # [B, h, ..., F, K]
     by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
     flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
     return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
+
+
+@custom_gradient
+def _biases(table: tf.Tensor, one_hot: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
+    """The biases float [B, h, ..., F, T] of a table [K, h] and one-hot relations.
+
+    The gradient is a product for each query and then a sum. One product over all pairs would give
+    h x K numbers at the end of a single long loop, on which most of a GPU would wait.
+    """
+    shape, num_relations = tf.shape(one_hot), table.shape[0]
+    flat = tf.reshape(one_hot, [shape[0], num_relations, -1])  # [B, K, ... * F * T]
+    pairs_shape = tf.concat([shape[:1], table.shape[1:], shape[2:]], axis=0)
+    biases = tf.reshape(tf.matmul(table, flat, transpose_a=True), pairs_shape)
+
+    def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
+        relations = tf.reshape(one_hot, [shape[0], num_relations, -1, shape[-1]])
+        upstream = tf.reshape(upstream, [shape[0], table.shape[1], -1, shape[-1]])
+        by_query = tf.cast(tf.einsum("bkft,bhft->bfkh", relations, upstream), tf.float32)
+        return tf.cast(tf.reduce_sum(by_query, axis=[0, 1]), table.dtype), None
+
+    return biases, gradient
 
 
 def _kind(features: TokenFeatures) -> tf.Tensor:
