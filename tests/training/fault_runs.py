@@ -21,6 +21,7 @@ import tensorflow as tf
 
 from mate_tf.layers.basic import Dropout
 from mate_tf.training.config import TrainingConfig
+from mate_tf.training.distribution import is_chief
 from mate_tf.training.loop import Evaluator, train
 from mate_tf.training.trainer import Progress, Task
 from tests.small import ENCODER
@@ -90,7 +91,9 @@ def run(model_dir: pathlib.Path) -> None:
     """Trains, and keeps at the end all that a resumed run has to have the same."""
     task = make_task()
     train(task, CONFIG, model_dir)
-    np.savez(model_dir / "end.npz", *[variable.numpy() for variable in task.model.variables])
+    values = [variable.numpy() for variable in task.model.variables]  # together, by all workers
+    if is_chief():
+        np.savez(model_dir / "end.npz", *values)
 
 
 # Where something happens to a run: before a function is called.

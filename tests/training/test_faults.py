@@ -112,25 +112,44 @@ def finished_workers(model_dir, *happenings):
     return workers
 
 
+@pytest.fixture(scope="module")
+def whole_of_two(tmp_path_factory):
+    """A run of two workers that nothing happens to."""
+    model_dir = tmp_path_factory.mktemp("whole_of_two")
+    workers = finished_workers(model_dir, *[fault_runs.nothing] * 2)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    return model_dir
+
+
+def assert_goes_on(model_dir, whole_of_two):
+    """The two workers, started again, end with the weights of those that nothing happens to."""
+    workers = finished_workers(model_dir, *[fault_runs.nothing] * 2)
+    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert_same_end(model_dir, whole_of_two)
+
+
 @pytest.mark.medium
 @pytest.mark.parametrize("lost", [0, 1])
-def test_a_lost_worker_ends_the_other_with_the_last_checkpoint(tmp_path, lost):
+def test_a_lost_worker_ends_the_other_and_both_go_on(whole_of_two, tmp_path, lost):
     happenings = [fault_runs.nothing] * 2
     happenings[lost] = functools.partial(fault_runs.kill_at_step, 8)
     workers = finished_workers(tmp_path, *happenings)
     assert workers[lost].exitcode == -signal.SIGKILL
     assert workers[1 - lost].exitcode == 3
     message = (tmp_path / "message").read_text()
+    (tmp_path / "message").unlink()
     assert "expected all workers to answer" in message
     assert "the checkpoint of step 6" in message
+    assert_goes_on(tmp_path, whole_of_two)
 
 
 @pytest.mark.medium
-def test_sigterm_to_one_worker_ends_all_at_the_same_step(tmp_path):
+def test_sigterm_to_one_worker_ends_all_at_the_same_step(whole_of_two, tmp_path):
     terminated = functools.partial(fault_runs.terminate_at_step, 7)
     workers = finished_workers(tmp_path, fault_runs.nothing, terminated)
     assert [worker.exitcode for worker in workers] == [128 + signal.SIGTERM] * 2
     assert (tmp_path / "ckpt-7.index").exists()
+    assert_goes_on(tmp_path, whole_of_two)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
