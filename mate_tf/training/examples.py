@@ -10,6 +10,7 @@ Shapes: B batch.
 import dataclasses
 import pathlib
 import time
+from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -220,6 +221,15 @@ def dev_batches(
         ids = tf.constant([id_.encode() for id_ in question_ids])
         examples = examples.filter(lambda features: tf.reduce_any(features["question_id"] == ids))
     return batch_by_length(examples, config.eval_batch_size, config.length_buckets)
+
+
+def joined(of_batches: Iterable[Mapping[str, list]]) -> dict[str, list]:
+    """The lists of all batches, one after the other, by their names."""
+    lists: dict[str, list] = defaultdict(list)
+    for of_batch in of_batches:
+        for name, values in of_batch.items():
+            lists[name] += values
+    return lists
 
 
 def expected_seconds(config: TrainingConfig, data_dir: str | pathlib.Path) -> float:

@@ -264,16 +264,14 @@ class Evaluator(orbit.AbstractEvaluator):
     folder: pathlib.Path
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
-        """Evaluates on all held-out data, whatever num_steps is; only the chief computes."""
+        """Evaluates on all held-out data, whatever num_steps is."""
         step = int(self.optimizer.iterations.numpy())
         best_by = self.task.best_by
-        metrics = {best_by: math.nan}
         with self.optimizer.averaged_weights():
-            if is_chief():
-                results = self.task.evaluate()
-                texts = {name: text for name, text in results.items() if isinstance(text, str)}
-                metrics = {name: float(results[name]) for name in results if name not in texts}
-                self._show(step, texts)
+            results = self.task.evaluate()
+            texts = {name: text for name, text in results.items() if isinstance(text, str)}
+            metrics = {name: float(results[name]) for name in results if name not in texts}
+            self._show(step, texts)
             (metrics[best_by],) = chief_values([metrics[best_by]])
             if self.best.add(step, metrics[best_by]):
                 self.best_weights.save(checkpoint_number=step)

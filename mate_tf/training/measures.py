@@ -10,6 +10,7 @@ import itertools
 import pathlib
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -35,13 +36,14 @@ from mate_tf.training.config import (
     MaskedLMTrainingConfig,
     SpanReadingTrainingConfig,
 )
-from mate_tf.training.distribution import Batch
+from mate_tf.training.distribution import Batch, on_workers
 from mate_tf.training.examples import (
     SPLITS,
     Evaluation,
     check_examples,
     check_range,
     dev_batches,
+    joined,
     piece_text,
     predict_function,
     question_texts,
@@ -120,22 +122,30 @@ def classification_evaluation(
     names = config.task.class_names or tuple(map(str, range(config.task.num_classes)))
 
     def evaluate() -> dict[str, float | str]:
-        losses, predictions, labels = [], [], []
-        shown = list[ShownAnswer]()
-        for batch in batches:
+        num_shown = 0
+
+        def measured(batch: Batch) -> dict[str, Any]:
+            nonlocal num_shown
             outputs, example_loss = predict(batch)
-            losses.append(example_loss.numpy())
-            predictions.append(np.argmax(outputs["class_logits"], axis=-1))
-            labels.append(batch[_CLASS].numpy()[:, 0])
-            if len(shown) < NUM_SHOWN:
+            predictions = np.argmax(outputs["class_logits"], axis=-1)  # [B]
+            labels = batch[_CLASS].numpy()[:, 0]  # [B]
+            shown = list[ShownAnswer]()
+            if num_shown < NUM_SHOWN:
                 texts = question_texts(batch, wordpiece)
-                for text, gold, predicted in zip(texts, labels[-1], predictions[-1], strict=True):
-                    is_right = gold == predicted
+                for text, gold, predicted in zip(texts, labels, predictions, strict=True):
+                    is_right = bool(gold == predicted)
                     shown.append(ShownAnswer(text, names[gold], names[predicted], (), is_right))
-        found, golds = np.concatenate(predictions), np.concatenate(labels)
-        loss = {"loss": float(np.mean(np.concatenate(losses)))}
+                num_shown += len(shown)
+            losses = example_loss.numpy().tolist()
+            return dict(
+                losses=losses, found=predictions.tolist(), golds=labels.tolist(), shown=shown
+            )
+
+        of_all = joined(on_workers(batches, measured))
+        found, golds = of_all["found"], of_all["golds"]
+        loss = {"loss": float(np.mean(of_all["losses"]))}
         said = {"confusion": _confusion(golds, found, names)}
-        said["answers"] = answers_table(shown[:NUM_SHOWN])
+        said["answers"] = answers_table(itertools.starmap(ShownAnswer, of_all["shown"][:NUM_SHOWN]))
         return loss | classification_metrics(found, golds) | said
 
     return Evaluation(evaluate, "accuracy")
@@ -178,31 +188,36 @@ def span_reading_evaluation(
     wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
 
     def evaluate() -> dict[str, float | str]:
-        losses, hits = list[float](), list[bool]()
-        classes, gold_classes = list[int](), list[int]()
-        shown = list[ShownAnswer]()
-        for batch in batches:
+        num_shown = 0
+
+        def measured(batch: Batch) -> dict[str, Any]:
+            nonlocal num_shown
             outputs, example_loss = predict(batch)
             cells = body_cells(batch["row_ids"], batch["column_ids"])
             labels = batch["label_ids"]
             answers = answer_spans(labels, cells, config.task.max_span_length).numpy()  # [B, N]
             best = np.argmax(outputs["span_logits"], axis=-1)  # [B]
             labelled = labels.numpy().any(axis=1)
-            losses.extend(example_loss.numpy()[labelled])
             is_hit = np.take_along_axis(answers, best[:, None], axis=1)[:, 0]  # [B]
-            hits.extend(is_hit[labelled])
-            if len(shown) < NUM_SHOWN:
+            found = dict(losses=example_loss.numpy()[labelled].tolist())
+            found |= dict(hits=is_hit[labelled].tolist(), shown=[], classes=[], golds=[])
+            if num_shown < NUM_SHOWN:
                 of_batch = _shown_answers(config.task, batch, best, is_hit, wordpiece)
-                shown.extend(itertools.compress(of_batch, labelled))
+                found["shown"] = [*itertools.compress(of_batch, labelled)]
+                num_shown += len(found["shown"])
             if config.task.num_classes:
-                classes.extend(np.argmax(outputs["class_logits"], axis=-1))
-                gold_classes.extend(batch[_CLASS].numpy()[:, 0])
+                found["classes"] = np.argmax(outputs["class_logits"], axis=-1).tolist()
+                found["golds"] = batch[_CLASS].numpy()[:, 0].tolist()
+            return found
+
+        of_all = joined(on_workers(batches, measured))
+        hits, classes, gold_classes = of_all["hits"], of_all["classes"], of_all["golds"]
         if not hits:
             raise ValueError(f"expected labelled answers in the dev split of {data_dir}, got none")
         results: dict[str, float | str] = {
-            "loss": float(np.mean(losses)),
+            "loss": float(np.mean(of_all["losses"])),
             "span_accuracy": float(np.mean(hits)),
-            "answers": answers_table(shown[:NUM_SHOWN]),
+            "answers": answers_table(itertools.starmap(ShownAnswer, of_all["shown"][:NUM_SHOWN])),
         }
         if classes:
             names = list(map(str, range(config.task.num_classes)))
@@ -284,31 +299,33 @@ def masked_lm_evaluation(
     on_replicas = divided(predict)
 
     def evaluate() -> dict[str, float | str]:
-        right: defaultdict[str, float] = defaultdict(float)
-        total: defaultdict[str, float] = defaultdict(float)
+        def measured(batch: Batch) -> dict[str, list[float]]:
+            tokens, losses, tables = (value.numpy() for value in on_replicas(without_texts(batch)))
+            weights = batch["masked_lm_weights"].numpy()  # [B, P]
+            is_right = tokens == batch["masked_lm_ids"].numpy()  # [B, P]
+            columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
+            counted = {
+                "masked_lm_accuracy": (is_right, weights),
+                "masked_lm_cell_accuracy": (is_right, weights * (columns.numpy() > 0)),
+                "masked_lm_loss": (losses, weights),
+            }
+            if config.task.next_sentence:
+                is_right = tables == batch["is_random_table"].numpy()[:, 0]  # [B]
+                counted["next_sentence_accuracy"] = is_right, np.ones_like(tables)
+            return {
+                name: [float((values * counts).sum()), float(counts.sum())]
+                for name, (values, counts) in counted.items()
+            }
+
+        sums: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
         for records in config.record_sets:
             files = split_files(data_dir, f"dev{records.suffix}")
             examples = read_records(files, config.skip_corrupt)
             if config.eval_examples is not None:
                 examples = examples.take(config.eval_examples)
-            for batch in examples.batch(records.eval_batch_size):
-                tokens, losses, tables = (
-                    value.numpy() for value in on_replicas(without_texts(batch))
-                )
-                weights = batch["masked_lm_weights"].numpy()  # [B, P]
-                is_right = tokens == batch["masked_lm_ids"].numpy()  # [B, P]
-                columns = tf.gather(batch["column_ids"], batch["masked_lm_positions"], batch_dims=1)
-                measured = {
-                    "masked_lm_accuracy": (is_right, weights),
-                    "masked_lm_cell_accuracy": (is_right, weights * (columns.numpy() > 0)),
-                    "masked_lm_loss": (losses, weights),
-                }
-                if config.task.next_sentence:
-                    is_right = tables == batch["is_random_table"].numpy()[:, 0]  # [B]
-                    measured["next_sentence_accuracy"] = is_right, np.ones_like(tables)
-                for name, (values, counts) in measured.items():
-                    right[name] += float((values * counts).sum())
-                    total[name] += float(counts.sum())
-        return {name: right[name] / max(count, 1) for name, count in total.items()}
+            for of_batch in on_workers(examples.batch(records.eval_batch_size), measured):
+                for name, values in of_batch.items():
+                    sums[name] += values
+        return {name: float(right / max(total, 1)) for name, (right, total) in sums.items()}
 
     return Evaluation(evaluate, "masked_lm_accuracy")

@@ -11,6 +11,7 @@ import itertools
 import pathlib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -28,11 +29,13 @@ from mate_tf.records.records import name_example
 from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, Question, Table
 from mate_tf.training.config import TableQATrainingConfig
+from mate_tf.training.distribution import Batch, on_workers
 from mate_tf.training.examples import (
     Evaluation,
     check_examples,
     dev_batches,
     dev_examples,
+    joined,
     piece_text,
     predict_function,
     question_texts,
@@ -142,27 +145,31 @@ def table_qa_evaluation(
     task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
     def evaluate() -> dict[str, float | str]:
-        losses: list[float] = []
-        ids = [question.question_id for _, question in pairs]
-        predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
-        operators: dict[str, str] = {}
-        for batch in batches:
+        def measured(batch: Batch) -> dict[str, Any]:
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to measure.
             labelled = batch["label_ids"].numpy().any(axis=1)
             if config.task.is_weakly_supervised or not config.task.needs_labels:
                 labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
-            losses.extend(example_loss.numpy()[labelled])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables, questions = zip(*(asked[key] for key in keys), strict=True)
             features, said = TokenFeatures.from_dict(batch), [one.text for one in questions]
             of_batch = Asked(tables, features, histogram_row=histogram_row, questions=said)
-            answers = decode_cells(config.task, outputs, of_batch)
-            found = zip(keys, answers, strict=True)
-            predictions |= {key: answer for key, answer in found if key in predictions}
+            answers = [one.to_dict() for one in decode_cells(config.task, outputs, of_batch)]
+            losses = example_loss.numpy()[labelled].tolist()
+            found = {"losses": losses, "keys": keys, "answers": answers, "operators": []}
             if "aggregation_logits" in outputs:
                 likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
-                operators |= zip(keys, (AGGREGATIONS[index] for index in likeliest), strict=True)
+                found["operators"] = [AGGREGATIONS[index] for index in likeliest]
+            return found
+
+        ids = [question.question_id for _, question in pairs]
+        predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
+        of_all = joined(on_workers(batches, measured))
+        losses, keys = of_all["losses"], of_all["keys"]
+        found = zip(keys, map(Answer.from_dict, of_all["answers"]), strict=True)
+        predictions |= {key: answer for key, answer in found if key in predictions}
+        operators = dict(zip(keys, of_all["operators"], strict=False))
         loss = {"loss": float(np.mean(losses))} if losses else {}
         texts = {"answers": _shown_answers(task, predictions, pairs[:NUM_SHOWN])}
         if config.task.num_aggregation_labels:
