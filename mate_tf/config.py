@@ -11,7 +11,22 @@ from mate_tf.paths import as_path
 
 RELATION_KINDS = ("scalar", "embedding")
 GRAMMAR_RULES = ("paper", "extended")
-NUM_RELATIONS = 13
+# TableFormer's relations (figure 2 and section 4.1), in the order of published checkpoints.
+RELATION_NAMES = (
+    "other",
+    "same row",
+    "same column",
+    "same cell",
+    "cell to its column header",
+    "cell to sentence",
+    "header to cell of its column",
+    "header to other header",
+    "header to same header",
+    "header to sentence",
+    "sentence to cell",
+    "sentence to header",
+    "sentence to sentence",
+)
 POSITIONS = ("absolute", "per_cell", "none")
 ACTIVATIONS = ("gelu", "gelu_tanh")
 # TAPAS lists its seven type vocabularies in this order.
@@ -165,10 +180,9 @@ class TableFormerConfig(AttentionConfig):
     def __post_init__(self) -> None:
         super().__post_init__()
         require_fields(self, RELATION_KINDS.__contains__, f"in {RELATION_KINDS}", "relation_kind")
-        wrong = [k for k in self.disabled_relations if not 0 < k < NUM_RELATIONS]
-        require(
-            not wrong, f"expected disabled_relations from 1 to {NUM_RELATIONS - 1}, got {wrong}"
-        )
+        most = len(RELATION_NAMES) - 1
+        wrong = [k for k in self.disabled_relations if not 0 < k <= most]
+        require(not wrong, f"expected disabled_relations from 1 to {most}, got {wrong}")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -18,7 +18,7 @@ import tensorflow as tf
 from absl import flags
 
 from experiments import program
-from mate_tf.config import AttentionConfig, MateConfig
+from mate_tf.config import RELATION_NAMES, AttentionConfig, MateConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
     HeadGroup,
@@ -27,7 +27,7 @@ from mate_tf.layers.attention.patterns import (
     token_order,
     window_pairs,
 )
-from mate_tf.layers.attention.relations import RELATION_NAMES, pairwise_relation
+from mate_tf.layers.attention.relations import pairwise_relation
 
 QUESTION = ("[CLS]", "how", "high", "?", "[SEP]")
 COLUMNS = "ABC"

@@ -21,30 +21,10 @@ import keras
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.config import NUM_RELATIONS
+from mate_tf.config import RELATION_NAMES
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.layers.compilation import custom_gradient
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
-
-# The names of the TableFormer paper's figure 2 and section 4.1, in the order of the published
-# checkpoints' tables.
-RELATION_NAMES = (
-    "other",
-    "same row",
-    "same column",
-    "same cell",
-    "cell to its column header",
-    "cell to sentence",
-    "header to cell of its column",
-    "header to other header",
-    "header to same header",
-    "header to sentence",
-    "sentence to cell",
-    "sentence to header",
-    "sentence to sentence",
-)
-assert len(RELATION_NAMES) == NUM_RELATIONS
-
 
 NEIGHBOURS = "neighbours"  # the kind of RelationBias for rows above and below
 
@@ -130,7 +110,7 @@ class RelationBias(keras.layers.Layer):
         self.head_size = head_size
         self.kind = kind
         self.disabled = tuple(disabled)
-        self.num_relations = 2 if kind == NEIGHBOURS else NUM_RELATIONS  # K
+        self.num_relations = 2 if kind == NEIGHBOURS else len(RELATION_NAMES)  # K
 
     def build(self, *_) -> None:
         # Zeros: training starts from the attention without relations (section 5.1).
@@ -142,7 +122,7 @@ class RelationBias(keras.layers.Layer):
         self.embedding_table = None
         if self.kind == "embedding":
             self.embedding_table = self.add_weight(
-                shape=(NUM_RELATIONS, self.num_heads, self.head_size),
+                shape=(len(RELATION_NAMES), self.num_heads, self.head_size),
                 initializer="zeros",
                 name="relative_emb_table",
             )
@@ -196,32 +176,26 @@ def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) ->
     scores = _biases(bias_table, one_hot)
     if not embedding_table:
         return scores
-    shape, pairs_shape = tf.shape(one_hot), tf.shape(scores)
     by_relation = tf.einsum("bh...e,khe->bh...k", query, embedding_table[0])  # [B, h, ..., F, K]
-    by_relation = tf.reshape(by_relation, [shape[0], query.shape[1], -1, NUM_RELATIONS])
-    flat = tf.reshape(one_hot, [shape[0], NUM_RELATIONS, -1, shape[-1]])
-    return scores + tf.reshape(tf.einsum("bhfk,bkft->bhft", by_relation, flat), pairs_shape)
+    return scores + tf.einsum("bh...k,bk...t->bh...t", by_relation, one_hot)
 
 
 @custom_gradient
 def _biases(table: tf.Tensor, one_hot: tf.Tensor) -> tuple[tf.Tensor, Callable[..., Any]]:
     """The biases float [B, h, ..., F, T] of a table [K, h] and one-hot relations.
 
-    The gradient is a product for each query and then a sum. One product over all pairs would give
-    h x K numbers at the end of a single long loop, on which most of a GPU would wait.
+    The gradient sums a product of each query: one product over all pairs would be a single loop.
     """
-    shape, num_relations = tf.shape(one_hot), table.shape[0]
-    flat = tf.reshape(one_hot, [shape[0], num_relations, -1])  # [B, K, ... * F * T]
+    shape = tf.shape(one_hot)
+    flat = tf.reshape(one_hot, [shape[0], table.shape[0], -1])  # [B, K, ... * F * T]
     pairs_shape = tf.concat([shape[:1], table.shape[1:], shape[2:]], axis=0)
-    biases = tf.reshape(tf.matmul(table, flat, transpose_a=True), pairs_shape)
 
     def gradient(upstream: tf.Tensor) -> tuple[tf.Tensor, None]:
-        relations = tf.reshape(one_hot, [shape[0], num_relations, -1, shape[-1]])
-        upstream = tf.reshape(upstream, [shape[0], table.shape[1], -1, shape[-1]])
-        by_query = tf.cast(tf.einsum("bkft,bhft->bfkh", relations, upstream), tf.float32)
-        return tf.cast(tf.reduce_sum(by_query, axis=[0, 1]), table.dtype), None
+        by_query = tf.einsum("bk...t,bh...t->...bkh", one_hot, upstream)
+        by_query = tf.reshape(tf.cast(by_query, tf.float32), [-1, *table.shape])
+        return tf.cast(tf.reduce_sum(by_query, axis=0), table.dtype), None
 
-    return biases, gradient
+    return tf.reshape(tf.matmul(table, flat, transpose_a=True), pairs_shape), gradient
 
 
 def _kind(features: TokenFeatures) -> tf.Tensor:

@@ -8,8 +8,8 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig
-from mate_tf.layers.attention.relations import RELATION_NAMES, neighbouring_row, pairwise_relation
+from mate_tf.config import RELATION_NAMES, AttentionConfig
+from mate_tf.layers.attention.relations import neighbouring_row, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
 from tests.layers import small_layers as small
 from tests.layers.small_layers import ENCODER, token_features
