@@ -136,9 +136,11 @@ _READERS[bool] = lambda text: {"true": True, "false": False}[text.lower()]
 
 
 def split_arguments(arguments: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Separates command line arguments into (others, overrides of the config)."""
-    overrides = [argument for argument in arguments if argument.startswith(PREFIX)]
-    return [argument for argument in arguments if argument not in overrides], overrides
+    """Separates command line arguments into (others, overrides of the config before a "--")."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    overrides = [argument for argument in arguments[:end] if argument.startswith(PREFIX)]
+    others = [argument for argument in arguments[:end] if not argument.startswith(PREFIX)]
+    return [*others, *arguments[end:]], overrides
 
 
 def apply_overrides(config: Dataclass, overrides: Sequence[str], **changes: Any) -> Dataclass:

@@ -9,7 +9,7 @@ import sys
 import unittest.mock
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_score
@@ -130,7 +130,9 @@ def test_questions_are_told_from_paths(text, expected):
     assert is_path(text) is expected
 
 
-@given(question=st.text(max_size=30).filter(lambda text: not is_path(text)))
+@given(question=st.text(max_size=30).filter(lambda text: not is_path(text) and text != "--"))
+@example(question="--config.batch_size=4")
+@example(question="--full")
 def test_any_question_is_answered_or_refused(cities, question):
     output = io.StringIO()
     with pytest.MonkeyPatch.context() as patch:
