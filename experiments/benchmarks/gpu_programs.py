@@ -2,7 +2,7 @@
 
     python -m experiments.benchmarks.gpu_programs --programs_dir=out/gpu
     python -m experiments.benchmarks.gpu_programs --programs='mate_.*_8192' --num_layers=12
-    python -m experiments.benchmarks.gpu_programs --programs=training --size=large --num_layers=24
+    python -m experiments.benchmarks.gpu_programs --model_size=large --num_layers=24
 
 `experiments.benchmarks.gpu_run` times them, and needs JAX but not TensorFlow. The programs are of
 BERT's width, of base with a few layers unless others are asked for, on made-up tables of eight
@@ -45,7 +45,7 @@ _PROGRAMS = flags.DEFINE_string(
 _EXPECTED = flags.DEFINE_string(
     "expected", "forward_.*_2048_float32$", "of programs whose results are computed here too"
 )
-_SIZE = flags.DEFINE_enum("size", "base", sorted(SIZES), "width of the encoder")
+_SIZE = flags.DEFINE_enum("model_size", "base", sorted(SIZES), "width of the encoder")
 _LAYERS = flags.DEFINE_integer("num_layers", 4, "layers of the encoder", lower_bound=1)
 
 ARCHITECTURES = ("tapas", "mate", "mate_exact", "tableformer")
