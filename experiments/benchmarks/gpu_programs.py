@@ -50,6 +50,7 @@ _LAYERS = flags.DEFINE_integer("num_layers", 4, "layers of the encoder", lower_b
 
 ARCHITECTURES = ("tapas", "mate", "mate_exact", "tableformer")
 _COLUMNS, _CELL_TOKENS = 8, 4
+_TRAINED = ((2048, 4), (8192, 1), (512, 16))  # tokens and examples of training steps
 _EVERY = 64  # tokens of an example, of which one is expected
 Arguments = list[dict[str, Any]]
 
@@ -68,7 +69,7 @@ class Program:
     def name(self) -> str:
         return f"{self.kind}_{self.architecture}_{self.length}_{self.dtype}"
 
-    def options(self, num_layers: int, size: str = "base") -> dict[str, Any]:
+    def options(self, num_layers: int, size: str) -> dict[str, Any]:
         """As of `runners.made_up_features` and `runners.encoder_config`."""
         return {
             "length": self.length,
@@ -87,7 +88,7 @@ def _all() -> Iterator[Program]:
     attentions = ARCHITECTURES[:3]
     yield from (Program("attention", name, 8192) for name in attentions)
     yield from (Program("forward", name, 512) for name in ARCHITECTURES)
-    for length, batch_size in ((2048, 4), (8192, 1), (512, 16)):
+    for length, batch_size in _TRAINED:
         for name in ARCHITECTURES:
             yield Program("training", name, length, batch_size=batch_size)
     yield from (Program("forward", name, 16384) for name in ARCHITECTURES)
@@ -97,7 +98,7 @@ def _all() -> Iterator[Program]:
         yield from (Program("forward", name, length, "float32") for name in ARCHITECTURES)
     # XLA writes no dropout over all pairs of 16,384 tokens: its random numbers would be too many.
     yield from (Program("training", name, 16384) for name in attentions[1:])
-    for length, batch_size in ((2048, 4), (8192, 1), (512, 16)):
+    for length, batch_size in _TRAINED:
         for name in ARCHITECTURES:
             yield Program("training", name, length, "float32", batch_size)
     # Another size of MATE's buckets, and the longest, without TableFormer's relations of all pairs,

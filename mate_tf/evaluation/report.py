@@ -122,16 +122,16 @@ class ShownAnswer(NamedTuple):
 
 
 def answers_table(answers: Iterable[ShownAnswer]) -> str:
-    """A row for each answer."""
+    """A row for each answer, which may also be the list that JSON makes of it."""
     rows = [
         (
-            answer.question,
-            answer.gold,
-            answer.predicted,
-            ", ".join(f"({row}, {column})" for row, column in answer.cells),
-            "yes" if answer.is_right else "no",
+            question,
+            gold,
+            predicted,
+            ", ".join(f"({row}, {column})" for row, column in cells),
+            "yes" if is_right else "no",
         )
-        for answer in answers
+        for question, gold, predicted, cells, is_right in answers
     ]
     return _table(("question", "gold", "predicted", "cells (row, column)", "right"), rows)
 

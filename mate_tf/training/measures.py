@@ -145,7 +145,7 @@ def classification_evaluation(
         found, golds = of_all["found"], of_all["golds"]
         loss = {"loss": float(np.mean(of_all["losses"]))}
         said = {"confusion": _confusion(golds, found, names)}
-        said["answers"] = answers_table(itertools.starmap(ShownAnswer, of_all["shown"][:NUM_SHOWN]))
+        said["answers"] = answers_table(of_all["shown"][:NUM_SHOWN])
         return loss | classification_metrics(found, golds) | said
 
     return Evaluation(evaluate, "accuracy")
@@ -217,7 +217,7 @@ def span_reading_evaluation(
         results: dict[str, float | str] = {
             "loss": float(np.mean(of_all["losses"])),
             "span_accuracy": float(np.mean(hits)),
-            "answers": answers_table(itertools.starmap(ShownAnswer, of_all["shown"][:NUM_SHOWN])),
+            "answers": answers_table(of_all["shown"][:NUM_SHOWN]),
         }
         if classes:
             names = list(map(str, range(config.task.num_classes)))
