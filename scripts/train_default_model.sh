@@ -224,9 +224,9 @@ calibration_data() {
   run create_data --task=WTQ --input_dir="$wtq" --splits=train \
     --divide=train:train=90,calibration=10 --output_dir="$out/kept_data" \
     --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
-  run create_data --task=JSONL --splits=calibration \
-    --input_dir="$out/kept_data,$out/all_people_text" \
-    --output_dir="$out/calibration_data" --vocab_file="$vocab" --max_seq_length=2048 --trim_cells
+  mkdir -p "$out/people_calibration"
+  cat "$out/all_people_text/calibration.jsonl" "$out/all_people_text/dev.jsonl" \
+    > "$out/people_calibration/calibration.jsonl"
 }
 
 words() {
@@ -335,7 +335,8 @@ PYTHON
 calibration() {
   [ -e "$out/default_weights/calibration.json" ] && return
   make_data "$out/calibration_data" calibration_data
-  run calibrate --model="$out/default_weights" --data="$out/calibration_data/calibration.jsonl"
+  "$python" -m mate_tf calibrate --model="$out/default_weights" --right-of-sure=0.75,0.9 \
+    --data="$out/kept_data/calibration.jsonl,$out/people_calibration/calibration.jsonl"
 }
 
 all="words statements questions answers operators absent people words_again everything last wordings"

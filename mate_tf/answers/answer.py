@@ -25,7 +25,13 @@ from mate_tf.tables.columns import read_column, unlike_units
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, Coordinates, Question, Table
 from mate_tf.tables.values import Date, clock_text
 
-NOT_IN_TABLE = "the table does not seem to say"  # where an answer is `absent`
+Confidence = Literal["sure", "probably", "not sure"]
+_VERDICTS: Mapping[Confidence, str] = {
+    "sure": "answer",
+    "probably": "probably",
+    "not sure": "not sure, best guess",
+}
+_REFUSALS = {True: "the table does not seem to say", False: "no answer"}
 
 
 def format_number(value: float) -> str:
@@ -74,13 +80,14 @@ class Answer:
         class_index: the number of the class; of classifiers only.
         rows_dropped: rows at the table's end that the model did not see.
         alternatives: the best other answers, best first; these have no alternatives themselves.
-        sure: False where the score is below the model's threshold.
+        confidence: "sure", "probably" or "not sure", by the two thresholds of the calibration.
         answered: False where there is no answer: nothing of the table was seen, the table does not
-            answer the question (`absent`), or the score is below the least one asked for. The
-            alternatives then begin with the answer not given; of the last the score is its score.
+            answer the question (`absent`, and the score says how likely that is right), or the
+            score is below the least one asked for. The alternatives then begin with the best guess.
         error: why the question was refused; "" where it was not.
         note: why nothing was computed from the cells, such as unlike units; "" otherwise.
         assumed: sentences that say what was assumed about the table and the columns of the cells.
+        absence: how likely the table does not answer the question, as the model has it.
         row_from: "words" where the question's words name the row (row_words.py) and the model had
             another, "both" where it had the same, "" where they name none.
     """
@@ -94,11 +101,12 @@ class Answer:
     class_index: int | None = None
     rows_dropped: int = 0
     alternatives: tuple["Answer", ...] = ()
-    sure: bool = True
+    confidence: Confidence = "sure"
     answered: bool = True
     error: str = ""
     note: str = ""
     assumed: tuple[str, ...] = ()
+    absence: float = dataclasses.field(default=0.0, compare=False)
     row_from: RowFrom = dataclasses.field(default="", compare=False)
 
     @classmethod
@@ -112,6 +120,18 @@ class Answer:
     def absent(self) -> bool:
         """Whether the model says that the table does not answer the question."""
         return self.aggregation == ABSENT
+
+    @property
+    def guess(self) -> "Answer":
+        """The answer, or the best guess where none is given."""
+        return self if self.answered or not self.alternatives else self.alternatives[0]
+
+    @property
+    def verdict(self) -> str:
+        """The words before the answer's text, or before its guess where there is none."""
+        if not self.answered:
+            return _REFUSALS[self.absent] + ("; best guess" if self.guess.items else "")
+        return _VERDICTS[self.confidence]
 
     @property
     def text(self) -> str:
@@ -135,7 +155,7 @@ class Answer:
         return {
             "answered": self.answered,
             **self._own_dict(),
-            **({} if self.sure else {"sure": False}),
+            "confidence": self.confidence,
             "rows_dropped": self.rows_dropped,
             "alternatives": [other._own_dict() for other in self.alternatives],
             "assumed": list(self.assumed),

@@ -15,12 +15,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mate_tf.answers.answer import Answer
+from mate_tf.answers.answer import Answer, Confidence
 from mate_tf.dataclass_json import from_dict
+from mate_tf.features import english
 from mate_tf.tables.table import Table
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
 _EPSILON = 2.0**-24
+_NAMED = 0.5  # the least share of a name's words that names it
 _FARTHEST = 6.0  # a logit beyond it says no more, as a sign
 _WORDS = {
     "asks how many": r"\bhow (?:many|much|often)\b|\bnumber of\b|\btotal\b",
@@ -45,6 +47,9 @@ SIGNS = (
     *_WORDS,
     "row of model and words",
     "row of the words alone",
+    "column named",
+    "row named",
+    "absence",
 )
 _LEAST_SLOPE = 0.01  # of logits: the highest temperature is 100
 _MOST_STEPS = 100
@@ -62,17 +67,23 @@ class Calibration:
         temperature: above 1 where scores are too extreme.
         offset: below 0 where they are too high throughout.
         weights: of SIGNS by name; those that are missing are 0.
-        threshold: an answer with a lower calibrated score is not sure.
+        sure: the least score of an answer that is said plainly.
+        probably: the least score of one that is probable; below it an answer is "not sure".
+        refusal: the same for how likely a refusal is right, from how likely the model thinks that
+            the table does not answer the question; `sure` is the least score of a refusal. None
+            leaves refusals as they are.
 
     Raises:
         ValueError: if the temperature is not above 0, a number is not finite, a sign is unknown, or
-            the threshold is not from 0 to 1.
+            a threshold is not from 0 to 1.
     """
 
     temperature: float = 1.0
     offset: float = 0.0
     weights: Mapping[str, float] = dataclasses.field(default_factory=dict)
-    threshold: float = 0.0
+    sure: float = 0.0
+    probably: float = 0.0
+    refusal: "Calibration | None" = None
 
     def __post_init__(self) -> None:
         numbers = [self.offset, *self.weights.values()]
@@ -83,8 +94,16 @@ class Calibration:
             )
         if unknown := [name for name in self.weights if name not in SIGNS]:
             raise ValueError(f"expected weights of {SIGNS}, got {unknown}")
-        if not 0.0 <= self.threshold <= 1.0:
-            raise ValueError(f"expected a threshold from 0 to 1, got {self.threshold}")
+        if not 0.0 <= self.probably <= self.sure <= 1.0:
+            raise ValueError(
+                f"expected thresholds from 0 to 1, got {self.probably} (probably) and {self.sure}"
+            )
+
+    def confidence(self, score: float) -> Confidence:
+        """How an answer with a calibrated score is said."""
+        if score >= self.sure:
+            return "sure"
+        return "probably" if score >= self.probably else "not sure"
 
     def apply(self, scores: ArrayLike, signs: Mapping[str, float] | None = None) -> np.ndarray:
         """Calibrated scores, float64 of the same shape, of answers with the same signs.
@@ -111,27 +130,43 @@ def calibrated(
 ) -> Answer:
     """The answer with its score and its alternatives' scores calibrated; their order stays.
 
-    It has at least one alternative, if there is one, for the signs. The table is None for a
+    A refusal that is not likely right, or whose guess is in the row or the column that the question
+    names, becomes its guess, "not sure". So does each answer to a question that is not English.
+
+    The answer has at least one alternative, if there is one, for the signs. The table is None for a
     sentence alone.
     """
+    guess = answer
     if answer.absent and answer.alternatives:
-        first, *others = answer.alternatives
-        first = dataclasses.replace(first, alternatives=tuple(others))
-        first = calibrated(first, calibration, table, question)
-        not_given = (dataclasses.replace(first, alternatives=()), *first.alternatives)
-        return dataclasses.replace(answer, alternatives=not_given)
-    if not answer.items:
+        others = answer.alternatives[1:]
+        guess = dataclasses.replace(answer.alternatives[0], alternatives=others)
+    if not guess.items:
         return answer
-    signs = signs_of(answer, table, question) if calibration.weights else None
-    score, *others = calibration.apply(
-        [answer.score, *(other.score for other in answer.alternatives)], signs
+    signs = signs_of(guess, table, question) if calibration.weights else {}
+    score, *scores = calibration.apply(
+        [guess.score, *(other.score for other in guess.alternatives)], signs
     ).tolist()
     alternatives = tuple(
         dataclasses.replace(other, score=of_other)
-        for other, of_other in zip(answer.alternatives, others, strict=True)
+        for other, of_other in zip(guess.alternatives, scores, strict=True)
     )
-    is_sure = score >= calibration.threshold
-    return dataclasses.replace(answer, score=score, alternatives=alternatives, sure=is_sure)
+    confidence = calibration.confidence(score)
+    guess = dataclasses.replace(
+        guess, score=score, alternatives=alternatives, confidence=confidence
+    )
+    if not english.is_english(question):
+        note = " ".join(filter(None, [guess.note, "questions are read in English"]))
+        return dataclasses.replace(guess, confidence="not sure", note=note)
+    if not answer.absent:
+        return guess
+    if (refusal := calibration.refusal) is not None:
+        (of_refusal,) = refusal.apply([answer.score], signs).tolist()
+        is_named = max(signs.get("row named", 0.0), signs.get("column named", 0.0)) >= _NAMED
+        if of_refusal < refusal.sure or is_named:
+            return dataclasses.replace(guess, confidence="not sure")
+        answer = dataclasses.replace(answer, score=of_refusal)
+    not_given = dataclasses.replace(guess, alternatives=(), confidence="not sure")
+    return dataclasses.replace(answer, alternatives=(not_given, *alternatives))
 
 
 def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, float]:
@@ -155,8 +190,27 @@ def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, fl
         *(float(re.search(pattern, text) is not None) for pattern in _WORDS.values()),
         float(answer.row_from == "both"),
         float(answer.row_from == "words"),
+        *_named(answer, table, question),
+        _near(_logits(answer.absence)),
     ]
     return dict(zip(SIGNS, values, strict=True))
+
+
+def _named(answer: Answer, table: Table | None, question: str) -> tuple[float, float]:
+    """How far the question names the answer's column, and one of its rows: shares of words."""
+    if table is None or not answer.cells:
+        return 0.0, 0.0
+    given = english.content_words(question)
+    chosen = {(cell.row, cell.column) for cell in answer.cells}
+    header = [table.header[column] for column in {column for _, column in chosen}]
+    rows = [
+        english.most_named(
+            [text for column, text in enumerate(table.rows[row]) if (row, column) not in chosen],
+            given,
+        )
+        for row in {row for row, _ in chosen}
+    ]
+    return english.most_named(header, given), float(np.mean(rows))
 
 
 def _near(logit: ArrayLike) -> float:
@@ -178,18 +232,17 @@ def fit_calibration(
     scores: ArrayLike,
     correct: Sequence[bool] | np.ndarray,
     signs: Sequence[Mapping[str, float]] | None = None,
-    precision: float = 0.0,
+    start: Calibration | None = None,
 ) -> Calibration:
-    """The calibration that makes observed answers most likely.
+    """The calibration that makes observed answers most likely; its thresholds are 0.
 
-    Maximum likelihood (Platt, 1999). The prior is normal around "change nothing" (1 for the inverse
-    of the temperature, 0 for the offset, standard deviations 1). It hardly matters with hundreds of
-    answers; with few, or with scores that separate right from wrong, it keeps both numbers finite.
-    The weights of signs have 0 as their prior's mean. The order of scores is kept even where it is
-    wrong: the temperature is then 100, the highest.
+    Maximum likelihood (Platt, 1999). The prior is normal around the start, by default "change
+    nothing" (1 for the inverse of the temperature, 0 for offset and weights), with standard
+    deviations of 1. It hardly matters with hundreds of answers; with few, or with scores that
+    separate right from wrong, it keeps all numbers finite. The order of scores is kept even where
+    it is wrong: the temperature is then 100, the highest.
 
-    Scores are float [N] between 0 and 1, verdicts bool [N]; without signs these are left out. The
-    threshold is chosen so that a share of the sure answers, `precision`, is right.
+    Scores are float [N] between 0 and 1, verdicts bool [N]; without signs these are left out.
 
     Raises:
         ValueError: if there are not as many scores as verdicts, a score is not between 0 and 1, or
@@ -213,17 +266,19 @@ def fit_calibration(
         rows += [np.array([of_answer[name] for of_answer in signs]) for name in SIGNS]
     design = np.stack(rows)  # [P, N]
     # A slope, the inverse of the temperature; an offset; the weights.
-    unchanged = np.array([1.0] + [0.0] * (len(rows) - 1))
+    start = start or Calibration()
+    before_all = [1.0 / start.temperature, start.offset]
+    mean = np.array([*before_all, *(start.weights.get(name, 0.0) for name in SIGNS)][: len(rows)])
 
     def loss(found: np.ndarray) -> float:
         """The negative log posterior, which is strictly convex."""
-        prior = 0.5 * np.square(found - unchanged).sum()
+        prior = 0.5 * np.square(found - mean).sum()
         return float(np.logaddexp(0.0, -sides * (found @ design)).sum() + prior)
 
-    found = unchanged
+    found = mean
     for _ in range(_MOST_STEPS):
         chances = sigmoid(found @ design)  # [N]
-        gradient = design @ (chances - is_correct) + found - unchanged
+        gradient = design @ (chances - is_correct) + found - mean
         hessian = (design * (chances * (1.0 - chances))) @ design.T + np.eye(len(rows))
         if found[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the others are left to change
             step = np.concatenate([[0.0], -np.linalg.solve(hessian[1:, 1:], gradient[1:])])
@@ -239,10 +294,7 @@ def fit_calibration(
         if np.abs(found - before).max() < _SMALLEST:
             break
     weights = {} if signs is None else dict(zip(SIGNS, found[2:].tolist(), strict=True))
-    threshold = 0.0
-    if precision > 0.0:
-        threshold = surest_threshold(sigmoid(found @ design), is_correct, precision)
-    return Calibration(float(1.0 / found[0]), float(found[1]), weights, threshold)
+    return Calibration(float(1.0 / found[0]), float(found[1]), weights)
 
 
 def sigmoid(values: ArrayLike) -> np.ndarray:

@@ -259,10 +259,11 @@ def decode_cells(
             config.plain_answers and row_from.get(index) != "words",
         )
         answer = likeliest_answer(of_table, places)
-        answer = dataclasses.replace(answer, row_from=row_from.get(index, ""))
+        absence = float(absent[index])
+        answer = dataclasses.replace(answer, absence=absence, row_from=row_from.get(index, ""))
         others = tuple(best_others(of_table, places, answer, num_alternatives))
         if is_absent[index]:
-            none = no_answer(float(absent[index]), (answer, *others))
+            none = no_answer(absence, (answer, *others))
             answers.append(dataclasses.replace(none, aggregation=ABSENT))
         else:
             answers.append(dataclasses.replace(answer, alternatives=others))

@@ -8,7 +8,7 @@ from html import escape
 
 import numpy as np
 
-from mate_tf.answers.answer import NOT_IN_TABLE, Answer, SelectedCell, format_number
+from mate_tf.answers.answer import Answer, SelectedCell, format_number
 from mate_tf.tables.drawing import Marks, count, cut, marked_table_html, rows_shown, short
 from mate_tf.tables.table import PAIRED, Table
 
@@ -60,7 +60,7 @@ def result_html(
     the header as row 0, and float; they are empty where it is not known. `asked` are the rows that
     the question was about; None for all.
     """
-    chosen = shown_answer(answer)
+    chosen = answer.guess
     marks = {
         (cell.row, cell.column): (cell.score, f"{cell.score:.2f}", f"score {cell.score:.3f}")
         for cell in chosen.cells
@@ -81,29 +81,18 @@ def result_html(
     return f"{answer_html(answer, table.header)}{_views(views)}"
 
 
-def shown_answer(answer: Answer) -> Answer:
-    """The answer, or the one that was not given."""
-    return answer if answer.answered or not answer.alternatives else answer.alternatives[0]
-
-
 def answer_html(answer: Answer, header: Sequence[str] = ()) -> str:
     """An answer without its table; with the header, columns are named too."""
-    shown, others = shown_answer(answer), answer.alternatives
+    shown, others = answer.guess, answer.alternatives[not answer.answered :]
+    verdict = escape(answer.verdict[:1].upper() + answer.verdict[1:])
     facts = [source(header, shown)]
     if shown.number is not None and format_number(shown.number) != shown.text:
         facts.append(f"as a number {format_number(shown.number)}")
-    verdict, state = ("Answer", "sure") if shown.sure else ("Not sure. Best guess:", "unsure")
-    if answer.answered:
-        headline = f'<p class="text">{short(answer.text)}</p>'
-    else:
-        verdict, state = (_sentence(NOT_IN_TABLE) if answer.absent else "No answer"), "none"
-        headline = ""
-        if others:
-            headline = f'<p class="guess">It would have been: {short(shown.text)}</p>'
-        others = others[1:]
+    state = answer.confidence.replace(" ", "-") if answer.answered else "none"
+    headline = f'<p class="text">{short(shown.text)}</p>' if shown.items else ""
     score = (
         f'<p class="score" title="how likely the answer is right, from 0 to 1">score '
-        f'{shown.score:.2f} <span class="bar" style="--share: {shown.score:.2f}"></span></p>'
+        f'{answer.score:.2f} <span class="bar" style="--share: {answer.score:.2f}"></span></p>'
     )
     computed = _computation(shown)
     lines = [

@@ -291,7 +291,8 @@ class Predictor:
     def _finished(self, answer: Answer, asked: Prepared) -> Answer:
         if self._calibration is not None:
             answer = calibrated(answer, self._calibration, asked.table, asked.question.text)
-        others = answer.alternatives[: self._num_alternatives]
+        # A refusal has its best guess too.
+        others = answer.alternatives[: self._num_alternatives + answer.absent]
         answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)
         return dataclasses.replace(answer, rows_dropped=asked.example.report.rows_dropped)

@@ -12,8 +12,8 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from mate_tf.answers.answer import NOT_IN_TABLE, Answer, SelectedCell, format_number
-from mate_tf.answers.drawing import place, shown_answer, source
+from mate_tf.answers.answer import Answer, SelectedCell, format_number
+from mate_tf.answers.drawing import place, source
 from mate_tf.tables.drawing import count, cut, rows_shown, with_gaps
 from mate_tf.tables.table import Table
 
@@ -25,7 +25,8 @@ _MARKDOWN_WIDTH = 120
 _CELL_WIDTHS = (200, 100, 60, 40, 24)  # the largest with which all columns fit, or else the last
 _BETWEEN, _GAP_WIDTH = 2, 8  # characters
 _MOST_CHARACTERS = 300  # of a cell
-_ANSWER, _CHOSEN, _UNSURE, _FAINT = "bold green", "bold reverse green", "bold yellow", "dim"
+_CHOSEN, _FAINT = "bold reverse green", "dim"
+_STYLES = {"sure": "bold green", "probably": "bold cyan", "not sure": "bold yellow"}
 _MARKDOWN = re.compile(r"([\\`*_<>\[\]|])")
 
 
@@ -87,7 +88,7 @@ class Paper:
             if not self.markdown:
                 self.say([Text()])
             left = self.most_lines - 1 - sum(map(self._height, lines))
-            self.table(table, shown_answer(answer).cells, left)
+            self.table(table, answer.guess.cells, left)
 
     def say(self, lines: Iterable[Text]) -> None:
         """Prints lines, broken between words on a terminal; each is a paragraph of Markdown."""
@@ -113,16 +114,13 @@ class Paper:
         return (Text(self._quoted(sentence), _FAINT) for sentence in table.all_assumed)
 
     def _about(self, table: Table, answer: Answer, name: str) -> Iterator[Text]:
-        shown, others = shown_answer(answer), answer.alternatives
-        if answer.answered and shown.sure:
-            yield self._labelled("answer: ", self._items(shown), _ANSWER)
+        shown, others = answer.guess, answer.alternatives[not answer.answered :]
+        style = _STYLES[answer.confidence if answer.answered else "not sure"]
+        if text := self._items(shown):
+            yield self._labelled(f"{answer.verdict}: ", text, style)
         else:
-            said = "not sure"
-            if not answer.answered:
-                said, others = (NOT_IN_TABLE if answer.absent else "no answer"), others[1:]
-            guess = self._items(shown)
-            yield self._labelled(f"{said}; best guess: ", guess, _UNSURE) if guess else Text(said)
-        facts = [f"score {shown.score:.2f}", self._source(table, shown)]
+            yield Text(answer.verdict)
+        facts = [f"score {answer.score:.2f}", self._source(table, shown)]
         if shown.number is not None and format_number(shown.number) != shown.text:
             facts.append(f"as a number {format_number(shown.number)}")
         facts.append(name and f"table {self._quoted(name)}")
@@ -153,7 +151,7 @@ class Paper:
         return text.plain + (f" and {more:,} more" if more else "")
 
     def _places(self, table: Table, answer: Answer) -> Iterator[Text]:
-        cells = shown_answer(answer).cells
+        cells = answer.guess.cells
         for cell in cells if len(cells) > 1 else ():
             yield Text(self._quoted(f"{place(table.header, cell)}: {cut(cell.text, 300)}"))
 

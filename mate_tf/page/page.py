@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 import numpy as np
 
 from mate_tf.answers.answer import Answer, with_history
-from mate_tf.answers.drawing import error_html, note_html, result_html, shown_answer
+from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.page.visitors import Reader
 from mate_tf.private_apis import return_memory
 from mate_tf.tables.drawing import cut, error_text, table_html
@@ -110,13 +110,14 @@ class Asked(NamedTuple):
     @property
     def found(self) -> tuple[int, ...]:
         """The rows of the answer's cells."""
-        return tuple(sorted({cell.row for cell in shown_answer(self.answer).cells}))
+        return tuple(sorted({cell.row for cell in self.answer.guess.cells}))
 
     @property
     def label(self) -> str:
         """Question and answer on a line."""
-        said = self.answer.text if self.answer.answered else "no answer"
-        return f"{self.question} → {'' if self.answer.sure else 'perhaps '}{cut(said, 60)}"
+        given = cut(self.answer.text, 60) if self.answer.answered else "no answer"
+        before = "" if self.answer.confidence == "sure" else "perhaps "
+        return f"{self.question} → {before}{given}"
 
 
 class Shown(NamedTuple):
@@ -197,7 +198,7 @@ class Page:
         try:
             asked: Any = question
             if about is not None and rows is not None:
-                previous = _moved(shown_answer(about.answer), rows.index)
+                previous = _moved(about.answer.guess, rows.index)
                 asked = with_history(Question(text=question), previous)
             answer = self._predictor.answer(part, asked)
         except (OSError, ValueError) as error:
@@ -246,9 +247,9 @@ class Page:
 
         It looks cells up ("which city hosted in 1992?"), counts rows, adds up, averages, takes
         differences and compares two rows. Questions should be short and use the table's own words.
-        The answer is a JSON object: "answer" as text; "sure", false where it is not to be relied
-        on; "score", how likely it is right; the "cells" it was read from, "row" and "column" from
-        0; "aggregation", what was computed from them; "alternatives". Where the table or the
+        The answer is a JSON object: "answer" as text; "confidence", "sure", "probably" or "not
+        sure"; "score", how likely it is right; the "cells" it was read from, "row" and "column"
+        from 0; "aggregation", what was computed from them; "alternatives". Where the table or the
         question cannot be used it has "error" alone.
 
         Args:
@@ -264,7 +265,7 @@ class Page:
             return json.dumps({"error": error_text(error)})
         finally:
             return_memory()
-        return json.dumps({"sure": answer.sure, **answer.to_dict()})
+        return json.dumps(answer.to_dict())
 
 
 def _moved(answer: Answer, row_of: Callable[[int], int]) -> Answer:

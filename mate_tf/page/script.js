@@ -23,7 +23,7 @@ function sayAnswers() {
   said.setAttribute("role", "status");
   document.body.append(said);
   new MutationObserver(() => {
-    const parts = document.querySelectorAll("#result .verdict, #result .text, #result .guess");
+    const parts = document.querySelectorAll("#result .verdict, #result .text");
     const text = [...parts].map((part) => part.textContent).join(" ");
     if (said.textContent !== text) said.textContent = text;
   }).observe(document.querySelector("#result"), { childList: true, subtree: true });

@@ -338,7 +338,8 @@ def card_of(stored: StoredModel, name: str, num_weights: int, **said: Any) -> st
     if stored.calibration is not None:
         of_scores = (
             "Its scores are calibrated: of the answers with a score of 0.8, eight of ten were "
-            f"right. Below {stored.calibration.threshold:.2f} an answer is called not sure."
+            f"right. From {stored.calibration.sure:.2f} on an answer is said plainly, from "
+            f"{stored.calibration.probably:.2f} on as probable."
         )
     does = "Tells which statements about tables are true."
     return _CARD.format(

@@ -66,13 +66,15 @@ def test_a_calibration_changes_scores_and_nothing_else():
         )
 
 
-def test_signs_shift_all_scores_alike_and_the_threshold_says_what_is_sure():
+def test_signs_shift_all_scores_alike_and_thresholds_say_how_an_answer_is_said():
     answer = answer_with_others()
     plain = calibrated(answer, Calibration(), TABLE, "how many?")
-    assert plain.sure and plain.to_dict().get("sure") is None
+    assert plain.confidence == plain.to_dict()["confidence"] == "sure"
     weights = {"asks how many": -1.0, "asks for an extreme": 5.0}
-    shifted = calibrated(answer, Calibration(1.0, 0.0, weights, 0.5), TABLE, "how many?")
-    assert not shifted.sure and shifted.to_dict()["sure"] is False
+    for least, confidence in ((0.1, "probably"), (0.3, "not sure")):
+        calibration = Calibration(1.0, 0.0, weights, sure=0.5, probably=least)
+        shifted = calibrated(answer, calibration, TABLE, "how many?")
+        assert shifted.confidence == shifted.to_dict()["confidence"] == confidence
     for after, before in zip(
         [shifted, *shifted.alternatives], [plain, *plain.alternatives], strict=True
     ):

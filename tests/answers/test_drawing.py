@@ -85,8 +85,9 @@ def test_an_answer_with_its_score_its_place_and_what_was_not_read():
         assert part in text
     assert not re.search("other answer|No answer|Not read", text)
     assert text.startswith("Answerscore 0.90")
-    text = result_html(RIVERS, dataclasses.replace(answer(NILE), sure=False), {}, {})
-    assert '<div class="answer unsure">' in text and "Not sure. Best guess:" in text
+    for confidence, verdict in (("probably", "Probably"), ("not sure", "Not sure, best guess")):
+        text = result_html(RIVERS, dataclasses.replace(answer(NILE), confidence=confidence), {}, {})
+        assert f'<div class="answer {confidence.replace(" ", "-")}">' in text and verdict in text
     text = shown(dataclasses.replace(answer(NILE), rows_dropped=1))
     assert "Not read: the last 1 row" in text
     text = shown(Answer(("entailed",), score=0.7, class_index=1))
@@ -126,9 +127,9 @@ def test_alternatives_with_where_they_come_from():
 
 def test_no_answer_with_what_it_would_have_been():
     text = shown(apply_min_score(answer(NILE, others=(answer(RHINE),)), 0.95))
-    assert "No answer" in text and "It would have been: 6,650 km" in text
+    assert "No answer; best guess" in text and "6,650 km" in text
     assert text.count("read from row 2") == 1  # the other one, once
-    assert "would have been" not in shown(no_answer())
+    assert "best guess" not in shown(no_answer())
     assert "No cell is chosen" in shown(no_answer())
 
 

@@ -98,7 +98,7 @@ def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, predictor
     expected = predictor.answer(Table.from_csv(cities), QUESTION)
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].endswith(f": {expected.text}")
-    assert lines[0].startswith("answer: " if expected.sure else "not sure; best guess: ")
+    assert lines[0].startswith(f"{expected.verdict}: ")
     assert f"[{expected.cells[0].text}]" in "\n".join(lines)
 
 

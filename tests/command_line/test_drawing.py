@@ -84,7 +84,8 @@ def test_what_was_assumed_about_a_table_of_many_columns_is_cut_unless_all_is_pri
 @cases(
     "given, line",
     (answer(), "answer: 6,650 km"),
-    (dataclasses.replace(answer(), sure=False), "not sure; best guess: 6,650 km"),
+    (dataclasses.replace(answer(), confidence="probably"), "probably: 6,650 km"),
+    (dataclasses.replace(answer(), confidence="not sure"), "not sure, best guess: 6,650 km"),
     (apply_min_score(answer(), 0.95), "no answer; best guess: 6,650 km"),
     (Answer(answered=False), "no answer"),  # where nothing was seen
     (

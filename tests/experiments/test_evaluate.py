@@ -105,7 +105,7 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     before = from_pretrained(model, num_alternatives=1).answer(TABLE, "c d")
     signs = signs_of(before, TABLE, "c d")
     assert after.score == pytest.approx(float(calibration.apply(answer.score, signs)))
-    assert after.alternatives == () and after.sure == (after.score >= calibration.threshold)
+    assert after.alternatives == () and after.confidence == calibration.confidence(after.score)
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)
 
 

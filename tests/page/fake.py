@@ -38,7 +38,11 @@ class Fake:
         if "wait" in words:
             self.is_waiting.set()
             self.may_answer.wait()
-        values = {**vars(found), "sure": "perhaps" not in words, "alternatives": (other,)}
+        values = {
+            **vars(found),
+            "confidence": "not sure" if "perhaps" in words else "sure",
+            "alternatives": (other,),
+        }
         return Answer(**values)
 
     def attended_cells(self, table: Table, question: str | Question):

@@ -182,7 +182,7 @@ def test_a_link_holds_question_and_table_and_is_not_too_long(page):
 
 def test_the_tool_answers_as_json_or_says_why_not(page):
     answer = json.loads(page.ask_table(CAPITALS, "which is in france, perhaps?"))
-    assert answer["answer"] == "paris" and answer["sure"] is False
+    assert answer["answer"] == "paris" and answer["confidence"] == "not sure"
     assert answer["cells"] == [{"row": 1, "column": 0, "text": "paris", "score": 0.9}]
     why_not = json.loads(page.ask_table("", "which?"))
     assert why_not == {"error": "expected a table, got none; choose a file or paste one"}
@@ -225,14 +225,14 @@ def test_tables_are_kept_if_they_are_small(tmp_path):
 
 
 @pytest.mark.medium
-def test_the_default_model_answers_the_examples_right_and_is_sure():
+def test_the_default_model_answers_the_examples_right():
     from mate_tf.serving.loading import from_pretrained
 
     model = from_pretrained()
     for example in EXAMPLES:
         table = read_content(example.table.encode(), "the pasted table")
         answer = model.answer(table, example.question)
-        assert (answer.text, answer.sure) == (example.answer, True), example.question
+        assert answer.text == example.answer, example.question
 
 
 def test_a_missing_package_and_a_missing_browser_are_named(monkeypatch):

@@ -98,7 +98,7 @@ def test_a_published_model_tells_all_rows_and_columns_apart(cache):
 @pytest.fixture
 def run(tmp_path):
     folder = write_run(tmp_path / "run")
-    write_calibration(folder, Calibration(2.0, 0.5, threshold=0.25))
+    write_calibration(folder, Calibration(2.0, 0.5, sure=0.5, probably=0.25))
     return folder
 
 
@@ -150,7 +150,7 @@ def test_a_model_is_pushed_and_loaded_by_its_name(hub, run):
     assert sorted(hub.files) == names
     again = mate_tf.from_pretrained("me/small")
     assert again.answer(TABLE, QUESTIONS) == model.answer(TABLE, QUESTIONS)
-    assert find_model("me/small").calibration == Calibration(2.0, 0.5, threshold=0.25)
+    assert find_model("me/small").calibration == Calibration(2.0, 0.5, sure=0.5, probably=0.25)
     card = importlib.import_module("huggingface_hub").ModelCard(hub.files["README.md"].decode())
     assert card.data.to_dict() == about | {
         "language": "en",
@@ -159,7 +159,7 @@ def test_a_model_is_pushed_and_loaded_by_its_name(hub, run):
         "tags": ["tables", "mate", "tensorflow", "ours"],
     }
     assert 'from_pretrained("me/small")' in card.text
-    assert "Below 0.25 an answer is called not sure" in card.text
+    assert "From 0.50 on an answer is said plainly" in card.text
 
 
 def test_what_the_hub_refuses_is_an_error(hub, run, monkeypatch, tmp_path):

@@ -5,8 +5,9 @@ import math
 import re
 import zlib
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
+from mate_tf.answers.answer import Confidence
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.tables.table import AGGREGATIONS
@@ -209,6 +210,7 @@ _ANSWER = {
 _OTHER = _schema(list(_ANSWER), **_ANSWER, note=_STRING)
 _OF_TABLE = {
     "answered": {"type": "boolean"},
+    "confidence": {"enum": list(get_args(Confidence))},
     "rows_dropped": {"type": "integer"},
     "alternatives": {"type": "array", "items": _OTHER},
     "assumed": {"type": "array", "items": _STRING},
@@ -218,7 +220,6 @@ _PREDICTION = _schema(
     **_ANSWER,
     **_OF_TABLE,
     note=_STRING,
-    sure={"type": "boolean"},
 )
 _OF_PIPELINE = _all_of(
     answer=_STRING,

@@ -62,7 +62,7 @@ VALUES = (
 )
 ANSWERS = [
     Answer(("c",), (SelectedCell(0, 0, "c", 0.9),), score=0.5, alternatives=(Answer(("d",)),)),
-    Answer(("2",), (), "COUNT", 2.0, 0.25, 2.0, note="n", sure=False, assumed=("s",)),
+    Answer(("2",), (), "COUNT", 2.0, 0.25, 2.0, note="n", confidence="probably", assumed=("s",)),
 ]
 
 
