@@ -136,6 +136,7 @@ def test_the_json_of_an_answer():
     del said["cells"]
     assert said == {
         "answered": True,
+        "confidence": "sure",
         "answer": "3.5",
         "items": ["3.5"],
         "aggregation": "SUM",
