@@ -23,6 +23,7 @@ _SIGNS = {
     "MIN": ("smallest of ", ", ", ""),
     "DIFFERENCE": ("difference of ", " and ", ""),
 }
+_CELL_SCORE = "how likely this cell is one of the answer’s, from 0 to 1"
 _LEAST_SHARE = 0.005  # a smaller one would be labelled 0 %
 _COMPUTED = {
     "NONE": "read from",
@@ -62,12 +63,12 @@ def result_html(
     """
     chosen = answer.guess
     marks = {
-        (cell.row, cell.column): (cell.score, f"{cell.score:.2f}", f"score {cell.score:.3f}")
+        (cell.row, cell.column): (cell.score, f"cell {cell.score:.2f}", _CELL_SCORE)
         for cell in chosen.cells
     }
     origin = "the answer’s cells" if chosen.cells else "the first token"
     ranked = [cell.row for cell in sorted(chosen.cells, key=lambda cell: -cell.score)]
-    legend = "Coloured: the answer’s cells, by their score" if marks else "No cell is chosen"
+    legend = "Coloured: the answer’s cells" if marks else "No cell is chosen"
     rows = rows_shown(table.num_rows, ranked or sorted(asked or ()))
     views = {"answer": marked_table_html(table, legend, marks, rows, marks, asked)}
     for name, shares in groups.items():

@@ -1,26 +1,40 @@
 """The page that asks a model: a table, a file or pasted text; a question; its answer."""
 
 import contextlib
+import errno
 import io
 import os
 import pathlib
 import signal
+import socket
 import tempfile
+import threading
+import time
 import types
 from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from mate_tf.page.page import EXAMPLES, LABELS, MOST_ASKED, NOT_SAID, WORKBOOKS, Asked, Page
-from mate_tf.page.visitors import MOST_BYTES, Guard
+from mate_tf.page.page import (
+    EXAMPLES,
+    LABELS,
+    MOST_ASKED,
+    NOT_SAID,
+    TABLES,
+    WORKBOOKS,
+    Asked,
+    Page,
+)
+from mate_tf.page.visitors import MOST_BYTES, Files, Guard
 from mate_tf.private_apis import import_extra
 from mate_tf.weights.folder import DEFAULT_MODEL
 
 _MOST_WAITING = 64  # events of all visitors
 _AT_ONCE = 8
 _MOST_SESSIONS = 1000  # whose histories are kept
-_SECONDS_BETWEEN_CLEANINGS = 300
-_SECONDS_KEPT = 3600 - _SECONDS_BETWEEN_CLEANINGS  # so that a file is gone after an hour
+_PORTS = range(7860, 7960)
+_SECONDS_TO_START = 60.0
+_SECONDS_TO_END = 1  # for answers that are on their way
 Answers = Iterator[tuple[str, Asked | None]]
 _FOLDER = pathlib.Path(__file__).parent
 _VARIABLE = "GRADIO_TEMP_DIR"  # where Gradio keeps visitors' files
@@ -41,24 +55,30 @@ def serving(
         predictor: a `Predictor`.
         model_name: the folder or name of the model; the page shows its last part.
         host: the address to listen at.
-        port: where; None for the first that is free from Gradio's own on.
+        port: where; None for the first that is free from 7860 on.
         with_tool: whether `Page.ask_table` is served as a tool for assistants (MCP).
         names: by which a proxy asks for the page, beside this machine's own.
 
     Raises:
         ModuleNotFoundError: if gradio is not installed, or what it needs for the tool.
-        OSError: if the port is taken or there is no such address.
+        OSError: if the port is taken, there is no such address, or the page takes longer than a
+            minute to start.
     """
     import_gradio(with_tool)
     before = os.environ.get(_VARIABLE)
-    with tempfile.TemporaryDirectory(prefix="mate_tf_page_", ignore_cleanup_errors=True) as folder:
+    with (
+        _listen(host, port) as listener,
+        tempfile.TemporaryDirectory(prefix="mate_tf_page_", ignore_cleanup_errors=True) as folder,
+    ):
         os.environ[_VARIABLE] = folder
         try:
+            files = Files(pathlib.Path(folder))
             app = build_app(predictor, model_name, with_tool)
-            try:
-                yield _launch(app, host, port, {host, *names}, folder, with_tool)
-            finally:
-                app.close(verbose=False)
+            guarded = _guarded(app, {host, *names}, files, with_tool)
+            with files.cleaning(), _running(app, guarded, listener):
+                number = listener.getsockname()[1]
+                shown = "localhost" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
+                yield f"http://{shown}:{number}/"
         finally:
             del os.environ[_VARIABLE]
             if before is not None:
@@ -91,12 +111,8 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
     if model_name == str(DEFAULT_MODEL):
         model = "the small one that comes with mate_tf"
     ui = types.SimpleNamespace()
-    keeping = (_SECONDS_BETWEEN_CLEANINGS, _SECONDS_KEPT)
-    with gr.Blocks(title="Ask a table", analytics_enabled=False, delete_cache=keeping) as app:
+    with gr.Blocks(title="Ask a table", analytics_enabled=False) as app:
         ui.history = gr.State(past)
-        # The pasted text whose answer is shown. A question that is sent as soon as its table is
-        # pasted may come before the event of pasting, which must not take the answer away.
-        ui.asked = gr.State(EXAMPLES[0].table)
         gr.HTML(
             "<h1>Ask a table</h1><p>A question in English, answered from the table alone, with the "
             f"cells it was read from. Model: {escape(model)}.</p>",
@@ -195,11 +211,14 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         fields = [gr.update(**of_field) for of_field in of_fields]
         return [found.html, gr.update(visible=found.may_change), hidden, *fields]
 
-    def show_pasted(path: str | None, text: str, asked: str | None) -> list[Any]:
-        is_file = path and not text.strip()  # which has just taken its place
-        if is_file or (not path and text == asked):
-            return [gr.skip() for _ in range(2 + len(table) + len(kept))]
-        return [None, None, *shown(None, text), *forgotten()]
+    def show_given(path: str | None, text: str, *said: Any) -> list[Any]:
+        return [*shown(path, text, said or NOT_SAID), *forgotten()]
+
+    def show_pasted(path: str | None, text: str) -> list[Any]:
+        is_example = gr.update(visible=not text.strip() or text in TABLES)
+        if path or not text.strip() or text in TABLES:  # a file's or an example's is shown
+            return [is_example, *(gr.skip() for _ in (*table, *kept))]
+        return [is_example, *show_given(None, text)]
 
     def answered(answers: Answers, past: tuple[Asked, ...], *others: Any) -> Iterator[list[Any]]:
         """The answer with all that changes with it, and then the answer once more."""
@@ -212,11 +231,11 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *said: Any
     ) -> Iterator[list[Any]]:
         answers = page.ask(path, text, words, said, past[0] if follows and past else None)
-        yield from answered(answers, past, None if path else text, hidden)
+        yield from answered(answers, past, hidden)
 
     def ask_example(index: int) -> Iterator[list[Any]]:
         words, text, _ = EXAMPLES[index]
-        others = [None, text, words, text, *shown(None, text)[1:]]
+        others = [None, text, words, *shown(None, text)[1:]]
         yield from answered(page.ask(None, text, words), (), *others)
 
     def ask_again(
@@ -228,43 +247,46 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
 
     quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}
     seen = {**quiet, "show_progress": "minimal", "show_progress_on": ui.result}
-    # A table is either pasted or a file: the later one takes the other's place. Gradio's
-    # `input` does not notice what is pasted, `change` does.
-    ui.pasted.change(show_pasted, [*given, ui.asked], [ui.file, ui.asked, *table, *kept], **quiet)
-    ui.file.upload(
-        lambda path: ["", None, *shown(path, ""), *forgotten()],
-        ui.file,
-        [ui.pasted, ui.asked, *table, *kept],
-        **seen,
-    )
-    ui.file.clear(
-        lambda text: [*shown(None, text), *forgotten()], ui.pasted, [*table, *kept], **quiet
-    )
-    gr.on(
+
+    asking = [
+        gr.on([ui.question.submit, ui.ask.click], None, js="() => tables.idle()").then(
+            ask_given,
+            [*given, ui.question, ui.follow, ui.history, *ui.reading],
+            [ui.result, ui.link, *kept],
+            **seen,
+        ),
+        ui.examples.click(
+            ask_example,
+            ui.examples,
+            [ui.result, ui.file, ui.pasted, ui.question, *table[1:], *kept],
+            **seen,
+        ),
+        ui.earlier.click(
+            ask_again,
+            [ui.earlier, *given, ui.history, *ui.reading],
+            [ui.result, ui.question, ui.link, *kept],
+            **seen,
+        ),
+    ]
+
+    def reads(events: Any, show: Any, inputs: list[Any], outputs: list[Any]) -> None:
+        """Shows a table on events; Ask waits meanwhile (script.js)."""
+        begins = "(...given) => { tables.begin(given[0]); return given; }"
+        reading = gr.on(events, show, inputs, outputs, js=begins, cancels=asking, **quiet)
+        for ended in (reading.success, reading.failure):
+            ended(None, js="() => tables.end()")
+
+    # A table is either a file or pasted: the later one takes the other's place, in the browser.
+    # Gradio's `input` does not notice what is pasted, `change` does.
+    ui.file.upload(None, None, ui.pasted, js="() => ''")
+    ui.pasted.change(None, given, ui.file, js="(file, text) => text.trim() ? null : file")
+    reads([ui.file.upload, ui.file.clear], show_given, given, [*table, *kept])
+    reads([ui.pasted.change], show_pasted, given, [ui.examples, *table, *kept])
+    reads(
         [field.input for field in ui.reading],
-        lambda path, text, *said: [None, *shown(path, text, said)[:3], *forgotten()],
+        lambda *given: [*show_given(*given)[:3], *forgotten()],
         [*given, *ui.reading],
-        [ui.asked, *table[:3], *kept],
-        **quiet,
-    )
-    gr.on(
-        [ui.question.submit, ui.ask.click],
-        ask_given,
-        [*given, ui.question, ui.follow, ui.history, *ui.reading],
-        [ui.result, ui.asked, ui.link, *kept],
-        **seen,
-    )
-    ui.examples.click(
-        ask_example,
-        ui.examples,
-        [ui.result, ui.file, ui.pasted, ui.question, ui.asked, *table[1:], *kept],
-        **seen,
-    )
-    ui.earlier.click(
-        ask_again,
-        [ui.earlier, *given, ui.history, *ui.reading],
-        [ui.result, ui.question, ui.link, *kept],
-        **seen,
+        [*table[:3], *kept],
     )
     ui.share.click(
         lambda *asked: gr.update(value=page.link(*asked), visible=True),
@@ -303,45 +325,86 @@ def _reading_options(gr: Any) -> list[Any]:
     return [*fields, gr.Checkbox(label=show_hidden, container=False)]
 
 
-def _launch(
-    app: Any, host: str, port: int | None, names: set[str], folder: str, with_tool: bool
-) -> str:
-    """Serves the page in a thread until `app.close()`, and returns its address."""
-    gr = import_gradio()
+def _guarded(app: Any, names: set[str], files: Files, with_tool: bool) -> Any:
+    """The page as an ASGI application, of which visitors reach what it uses itself."""
+    import fastapi
     from starlette.middleware import Middleware
 
-    guard = Middleware(Guard, names, pathlib.Path(folder), with_tool)
+    gr = import_gradio()
     mono = ["ui-monospace", "Menlo", "Consolas", "monospace"]
-    theme = gr.themes.Base(font=["Inter", "system-ui", "sans-serif"], font_mono=mono)
     style, script = (
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")
     )
+    app.state_session_capacity = _MOST_SESSIONS
+    with contextlib.redirect_stdout(io.StringIO()):  # Gradio's lines about the tool
+        mounted = gr.mount_gradio_app(
+            fastapi.FastAPI(docs_url=None, openapi_url=None),
+            app,
+            path="/",
+            show_error=False,
+            ssr_mode=False,
+            run_history=False,
+            enable_monitoring=False,
+            mcp_server=with_tool,
+            footer_links=[],
+            max_file_size=MOST_BYTES,
+            app_kwargs={
+                "middleware": [Middleware(Guard, names, files, with_tool)],
+                "docs_url": None,
+                "openapi_url": None,
+            },
+            theme=gr.themes.Base(font=["Inter", "system-ui", "sans-serif"], font_mono=mono),
+            # As `css` it would be rewritten, its media queries wrongly.
+            head=f"<style>{style}</style><script type='module'>{script}</script>",
+        )
+    app.has_launched = True  # otherwise Gradio takes any path for a visitor's file
+    return mounted
+
+
+def _listen(host: str, port: int | None) -> socket.socket:
+    """Takes the address; without a port the first that is free."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    for number in _PORTS if port is None else [port]:
+        try:
+            return socket.create_server((host, number), family=family)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                break
+    raise OSError(
+        f"expected an address to serve the page at, got {host}:{port or 'any port'}, which is "
+        "taken or not of this machine; choose another --host or --port"
+    )
+
+
+@contextlib.contextmanager
+def _running(app: Any, guarded: Any, listener: socket.socket) -> Iterator[None]:
+    """Serves in a thread, from when the server has started.
+
+    Gradio's own `launch` gives a busy machine a few seconds, and then says that the port is taken.
+    """
+    import uvicorn
+
+    config = uvicorn.Config(
+        guarded, log_level="warning", ws="none", timeout_graceful_shutdown=_SECONDS_TO_END
+    )
+    server = uvicorn.Server(config)
+    # The server closes its own copy, also where it starts after this has given up.
+    thread = threading.Thread(target=server.run, args=([listener.dup()],), daemon=True)
+    thread.start()
     try:
-        with contextlib.redirect_stdout(io.StringIO()):  # Gradio's lines about the tool
-            _, address, _ = app.launch(
-                server_name=host,
-                server_port=port,
-                prevent_thread_lock=True,
-                quiet=True,
-                share=False,
-                ssr_mode=False,
-                run_history=False,
-                enable_monitoring=False,
-                mcp_server=with_tool,
-                footer_links=[],
-                max_file_size=MOST_BYTES,
-                state_session_capacity=_MOST_SESSIONS,
-                app_kwargs={"middleware": [guard], "docs_url": None, "openapi_url": None},
-                theme=theme,
-                # As `css` it would be rewritten, its media queries wrongly.
-                head=f"<style>{style}</style><script type='module'>{script}</script>",
-            )
-    except OSError:
-        raise OSError(
-            f"expected an address to serve the page at, got {host}:{port or 'any port'}, which is "
-            "taken or not of this machine"
-        ) from None
-    return str(address)
+        end = time.monotonic() + _SECONDS_TO_START
+        while not server.started:
+            if not thread.is_alive() or time.monotonic() > end:
+                raise TimeoutError(
+                    f"expected the page to start within {_SECONDS_TO_START:g} seconds, it did not; "
+                    "try again when the machine is less busy"
+                )
+            time.sleep(0.05)
+        yield
+    finally:
+        app.close(verbose=False)
+        server.should_exit = True
+        thread.join(timeout=_SECONDS_TO_END + 5)
 
 
 def import_gradio(with_tool: bool = False) -> Any:

@@ -4,6 +4,7 @@ import csv
 import dataclasses
 import io
 import json
+import logging
 import pathlib
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,8 @@ LABELS = (
 WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 MOST_ASKED = 20  # questions of a history
 _LONGEST_LINK = 30_000  # characters
-_MENDABLE = (ModuleNotFoundError, OSError, ValueError)
+_OURS = re.compile(r"(.*: )?expected ", re.DOTALL)  # how errors of this project begin
+_WENT_WRONG = "Something went wrong; try another question or table. The page’s log says more."
 _PASTED = "the pasted table"
 # What the page begins with: small tables, and questions that the default model answers right.
 _MOON = """\
@@ -98,6 +100,7 @@ EXAMPLES = (
     Example("what is the difference in height between K2 and Lhotse?", _MOUNTAINS, "95"),
     Example("when was Annapurna first climbed?", _MOUNTAINS, "1950"),
 )
+TABLES = {one.table for one in EXAMPLES}
 
 
 class Asked(NamedTuple):
@@ -136,7 +139,7 @@ class Page:
         self._reader = Reader()
 
     def table(self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Table:
-        """The table that somebody pasted, or else the file's.
+        """The file's table, or else the one that somebody pasted.
 
         Args:
             file: its path.
@@ -148,22 +151,22 @@ class Page:
         """
         given = dict(zip(ReadOptions.__dataclass_fields__, said, strict=True))
         options = ReadOptions(**{name: value for name, value in given.items() if value != ""})
-        if pasted.strip():
-            # Not without its tabs: a spreadsheet's first cell may be empty.
-            content = pasted.strip("\r\n").encode("utf-8", "replace")
-            return self._reader.read(None, content, _PASTED, options)
-        if file is None:
+        if file is not None:
+            if not pathlib.Path(file).is_file():
+                raise ValueError("expected the file to be here still, it is not; choose it again")
+            return self._reader.read(file, b"", "", options)
+        if not pasted.strip():
             raise ValueError("expected a table, got none; choose a file or paste one")
-        if not pathlib.Path(file).is_file():
-            raise ValueError("expected the file to be here still, it is not; choose it again")
-        return self._reader.read(file, b"", "", options)
+        # Not without its tabs: a spreadsheet's first cell may be empty.
+        content = pasted.strip("\r\n").encode("utf-8", "replace")
+        return self._reader.read(None, content, _PASTED, options)
 
     def show(self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Shown:
         """The table, or why it is none."""
         is_said = tuple(said) != NOT_SAID
         try:
             table = self.table(file, pasted, said)
-        except _MENDABLE as error:
+        except Exception as error:
             is_given = bool(file or pasted.strip()) and isinstance(error, ValueError)
             return Shown(_error(error, file), is_given or is_said)
         sheets = _sheets(table.assumed)
@@ -186,7 +189,7 @@ class Page:
         """
         try:
             table = self.table(file, pasted, said)
-        except _MENDABLE as error:
+        except Exception as error:
             yield _error(error, file), None
             return
         rows = about.found if about is not None else rows
@@ -201,7 +204,7 @@ class Page:
                 previous = _moved(about.answer.guess, rows.index)
                 asked = with_history(Question(text=question), previous)
             answer = self._predictor.answer(part, asked)
-        except (OSError, ValueError) as error:
+        except Exception as error:
             yield _error(error, file) + _valid(table_html(table)), None
             return
         if rows is not None:
@@ -213,8 +216,8 @@ class Page:
         note = ""
         try:
             _, groups, of_question = self._predictor.attended_cells(part, asked)
-        except ValueError as error:
-            note = note_html(error_text(f"It is not shown where the model looked: {error}"))
+        except Exception as error:
+            note = note_html(f"It is not shown where the model looked: {_message(error)}")
         finally:
             return_memory()
         if rows is not None:
@@ -234,8 +237,8 @@ class Page:
         text = io.StringIO()
         try:
             table = self.table(file, pasted, said)
-        except _MENDABLE as error:
-            return error_text(_without_folder(error, file))
+        except Exception as error:
+            return _message(error, file)
         csv.writer(text, lineterminator="\n").writerows([table.header, *table.rows])
         link = urlencode({"question": _valid(question), "table": _valid(text.getvalue())})
         if len(link) > _LONGEST_LINK:
@@ -261,8 +264,8 @@ class Page:
         """
         try:
             answer = self._predictor.answer(self.table(None, table), question)
-        except _MENDABLE as error:
-            return json.dumps({"error": error_text(error)})
+        except Exception as error:
+            return json.dumps({"error": _message(error)})
         finally:
             return_memory()
         return json.dumps(answer.to_dict())
@@ -294,15 +297,23 @@ def _sheets(assumed: Sequence[str]) -> tuple[str, ...]:
 
 def _error(error: Exception, file: str | None) -> str:
     """An error in the words of the page."""
-    message = _without_folder(error, file)
+    message = _message(error, file)
     for name, label in zip(ReadOptions.__dataclass_fields__, LABELS, strict=True):
         message = re.sub(rf"\b(as |expected |got ){name}\b", rf"\1“{label}”", message)
-    return _valid(error_html(error_text(message)))
+    return _valid(error_html(message))
 
 
-def _without_folder(error: Exception, file: str | None) -> str:
-    """What an error says, without the folder that holds visitors' files."""
-    return str(error) if file is None else str(error).replace(f"{pathlib.Path(file).parent}/", "")
+def _message(error: Exception, file: str | None = None) -> str:
+    """What an error of this project says, without the folder of visitors' files.
+
+    Others are in words of Python's or a library's, which go to the log.
+    """
+    is_ours = isinstance(error, ModuleNotFoundError | OSError | ValueError)
+    if not (is_ours and _OURS.match(str(error))):
+        logging.getLogger(__name__).error("a question or table failed", exc_info=error)
+        return _WENT_WRONG
+    text = str(error) if file is None else str(error).replace(f"{pathlib.Path(file).parent}/", "")
+    return error_text(text)
 
 
 def _valid(text: str) -> str:

@@ -13,8 +13,38 @@ function readLink() {
   if (!given.get("question") || !given.get("table")) return;
   type(TABLE, given.get("table"));
   type(QUESTION, given.get("question"));
-  setTimeout(() => document.querySelector("#ask").click(), 200);
+  document.querySelector("#ask").click();
 }
+
+// Ask waits for the table: while a file is on its way to the server, and while the server reads.
+const tables = window.tables = {
+  names: [], // of those that the server reads
+  begin(file) {
+    this.names.push(file?.orig_name ?? "the table");
+    this.show();
+  },
+  end() {
+    this.names.shift();
+    this.show();
+  },
+  reading() {
+    return this.names[0] ?? document.querySelector("#file .file-name")?.textContent;
+  },
+  show() {
+    const name = this.reading();
+    for (const box of document.querySelectorAll("#file, #result")) {
+      if (name) box.dataset.reading = name;
+      else delete box.dataset.reading;
+    }
+    if (name) document.querySelector("#said").textContent = `Reading ${name}`;
+  },
+  async idle() {
+    for (let times = 0; times < 2; times += 1) {
+      await new Promise((done) => setTimeout(done, 50));
+      if (this.reading()) times = -1;
+    }
+  },
+};
 
 // Screen readers say what changes within an element that was there before: the answer in a sentence.
 function sayAnswers() {
@@ -42,6 +72,8 @@ const waiting = setInterval(() => {
   clearInterval(waiting);
   document.documentElement.lang = "en";
   sayAnswers();
+  const file = document.querySelector("#file");
+  new MutationObserver(() => tables.show()).observe(file, { childList: true, subtree: true });
   const title = document.querySelector("#source > .block > .label-wrap, #source button.label-wrap");
   if (innerWidth < 760 && title?.classList.contains("open")) title.click();
   readLink();

@@ -5,15 +5,18 @@ are read in processes of their own, which end where one takes too much.
 """
 
 import collections
+import contextlib
 import fnmatch
 import ipaddress
+import json
 import logging
 import multiprocessing
 import pathlib
 import socket
 import sys
 import threading
-from collections.abc import Collection, Mapping
+import time
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 from urllib.parse import urlsplit
@@ -34,21 +37,23 @@ _OPEN: Mapping[str, tuple[str, ...]] = {
     ),
     "POST": (f"{_API}queue/join", f"{_API}upload", f"{_API}cancel", f"{_API}reset"),
 }
-_TOOL = f"{_API}mcp"
+_TOOL, _UPLOAD = f"{_API}mcp", f"{_API}upload"
+_SECONDS_BETWEEN_CLEANINGS = 300
+_SECONDS_KEPT = 3600 - _SECONDS_BETWEEN_CLEANINGS  # so that a file is gone after an hour
 
 
 class Guard:
     """An ASGI application around Gradio's.
 
-    The page has names beside this machine's own, and a folder for visitors' files. The tool for
-    assistants (MCP) may be open too.
+    The page has names beside this machine's own, and keeps visitors' files. The tool for assistants
+    (MCP) may be open too.
     """
 
-    def __init__(self, app: Any, names: Collection[str], folder: pathlib.Path, with_tool: bool):
+    def __init__(self, app: Any, names: Collection[str], files: "Files", with_tool: bool):
         self._app = app
         own = ("localhost", socket.gethostname(), socket.getfqdn())
         self._names = {name.lower() for name in (*own, *names)}
-        self._folder = folder
+        self._files = files
         self._with_tool = with_tool
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -56,19 +61,27 @@ class Guard:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None
-        has_begun = False
+        has_begun, is_kept, is_upload = False, False, scope["path"] == _UPLOAD
+
+        async def received() -> Any:
+            message = await receive()
+            self._files.num_bytes += len(message.get("body", b""))
+            return message
 
         async def sent(message: Any) -> None:
-            nonlocal has_begun
+            nonlocal has_begun, is_kept
             has_begun = True
+            is_kept |= is_upload and message.get("status") == 200
+            if is_kept and message.get("body"):
+                self._files.round_up(json.loads(message["body"]))
             await send(message)
 
         status, reason = self._refusal(scope)
         if not status:
             try:
-                return await self._app(scope, receive, sent)
+                return await self._app(scope, received if is_upload else receive, sent)
             except Exception as error:
-                if has_begun or scope["path"] != f"{_API}upload":
+                if has_begun or not is_upload:
                     raise
                 # Such as a part without a file's name, which Gradio does not expect.
                 logging.getLogger(__name__).info("no upload: %r", error)
@@ -99,7 +112,7 @@ class Guard:
             return 411, "expected a Content-Length"
         if int(length) > MOST_BYTES + _MEGABYTE:
             return 413, f"expected at most {MOST_BYTES // _MEGABYTE} MB, got {length} bytes"
-        if path == f"{_API}upload" and self._kept_bytes() + int(length) > _MOST_KEPT:
+        if path == _UPLOAD and self._files.num_bytes + int(length) > _MOST_KEPT:
             return 503, "the page keeps as many files as it may; paste the table, or try later"
         return 0, ""
 
@@ -115,8 +128,59 @@ class Guard:
             return name in self._names
         return True
 
-    def _kept_bytes(self) -> int:
-        return sum(file.stat().st_size for file in self._folder.rglob("*") if file.is_file())
+
+class Files:
+    """Visitors' files in a folder: how many bytes of the disk they take, and how long they stay.
+
+    The bytes are a running sum of those that come, with partial files of uploads that broke off;
+    each cleaning measures them anew.
+    """
+
+    def __init__(self, folder: pathlib.Path):
+        self._folder = folder
+        self.num_bytes = 0
+
+    def round_up(self, paths: Sequence[str]) -> None:
+        """Adds what files that have come take beside their bytes: whole blocks, and folders."""
+        for path in map(pathlib.Path, paths):
+            with contextlib.suppress(FileNotFoundError):
+                self.num_bytes += _on_disk(path) - path.stat().st_size + _on_disk(path.parent)
+
+    def clean(self, seconds_kept: float = _SECONDS_KEPT) -> None:
+        """Removes what has been here for so long, and measures the others."""
+        total = 0
+        for path in sorted(self._folder.rglob("*"), reverse=True):  # what is in a folder before it
+            with contextlib.suppress(OSError):  # such as one that its upload moves meanwhile
+                if path.stat().st_mtime > time.time() - seconds_kept:
+                    total += _on_disk(path)
+                elif path.is_dir():
+                    path.rmdir()
+                else:
+                    path.unlink()
+        self.num_bytes = total
+
+    @contextlib.contextmanager
+    def cleaning(self) -> Iterator[None]:
+        """Cleans now and then."""
+        ends = threading.Event()
+
+        def clean() -> None:
+            while not ends.wait(_SECONDS_BETWEEN_CLEANINGS):
+                self.clean()
+
+        thread = threading.Thread(target=clean, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
+
+
+def _on_disk(path: pathlib.Path) -> int:
+    """The bytes that a file takes on the disk; Windows does not say how many blocks it has."""
+    status = path.stat()
+    return getattr(status, "st_blocks", -(-status.st_size // 512)) * 512
 
 
 SECONDS = 120.0

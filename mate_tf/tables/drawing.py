@@ -61,10 +61,16 @@ def marked_table_html(
     pale unless a question was `asked` about them, or None is given.
     """
     outlined = set(chosen)
-    head = "".join(
-        _cell("th", text, marks.get((-1, column)), ' scope="col"')
-        for column, text in enumerate(table.header)
-    )
+    of_numbers = [table.column(index).kind == "number" for index in range(table.num_columns)]
+
+    def cell(row: int, column: int, text: str) -> str:
+        kinds = ["chosen"] * ((row, column) in outlined) + ["number"] * of_numbers[column]
+        given = f' class="{" ".join(kinds)}"' if kinds else ""
+        if row < 0:
+            return _cell("th", text, marks.get((row, column)), f'{given} scope="col"')
+        return _cell("td", text, marks.get((row, column)), given)
+
+    head = "".join(cell(-1, column, text) for column, text in enumerate(table.header))
     body = []
     for row, gap in with_gaps(rows, table.num_rows):
         if gap:
@@ -76,11 +82,7 @@ def marked_table_html(
             )
         if row is None:
             continue
-        of_row = [((row, column), text) for column, text in enumerate(table.rows[row])]
-        cells = "".join(
-            _cell("td", text, marks.get(at), ' class="chosen"' if at in outlined else "")
-            for at, text in of_row
-        )
+        cells = "".join(cell(row, column, text) for column, text in enumerate(table.rows[row]))
         pale = "" if asked is None or row in asked else ' class="pale"'
         body.append(f'<tr{pale}><th scope="row">{row + 1}</th>{cells}</tr>')
     name = escape(cut(table.table_id, 80))

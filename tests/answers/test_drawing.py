@@ -112,9 +112,12 @@ def test_chosen_cells_have_a_colour_by_their_score_and_the_score_as_text():
     text = result_html(RIVERS, answer(NILE, RHINE), {}, {})
     assert strengths(text) == {"6,650 km": 0.9, "1,230 km": pytest.approx(0.3)}
     titles = [attributes.get("title") for _, attributes, _ in Reader(text).cells]
-    assert [title for title in titles if title] == ["score 0.900", "score 0.300"]
-    assert "<small>0.90</small>" in text and "<small>0.30</small>" in text
-    assert sum(a.get("class") == "chosen" for _, a, _ in Reader(text).cells) == 2
+    sentence = "how likely this cell is one of the answer’s, from 0 to 1"
+    assert [title for title in titles if title] == [sentence] * 2
+    assert "<small>cell 0.90</small>" in text and "<small>cell 0.30</small>" in text
+    kinds = [attributes.get("class") for _, attributes, _ in Reader(text).cells]
+    assert kinds.count("chosen number") == 2
+    assert kinds[1:3] == [None, "number"]  # a name and a length, whose header stands above it
 
 
 def test_alternatives_with_where_they_come_from():
@@ -158,7 +161,7 @@ def test_attention_is_shown_by_each_group_of_heads():
     }
     assert re.findall(r"<small>(.*?)</small>", by_row) == ["10 %", "20 %", "40 %"]
     assert 'title="0.40% of the attention"' in by_row
-    assert by_row.count('class="chosen"') == 1  # also there one sees which cell it is about
+    assert by_row.count('class="chosen number"') == 1  # also there one sees which cell it is about
     assert strengths(by_column)["river"] == 1.0
 
 
