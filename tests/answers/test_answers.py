@@ -148,7 +148,7 @@ def test_the_json_of_an_answer():
         "assumed": [],
         "alternatives": said["alternatives"],
     }
-    of_whole = {"answered", "assumed", "rows_dropped", "alternatives"}
+    of_whole = {"answered", "confidence", "assumed", "rows_dropped", "alternatives"}
     for alternative, other in zip(said["alternatives"], sum_.alternatives, strict=True):
         assert set(other.to_dict()) - set(alternative) == of_whole
         assert alternative.items() <= other.to_dict().items()
