@@ -15,15 +15,17 @@ import os
 import pathlib
 import re
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mate_tf.dataclass_json import PREFIX
-from mate_tf.tables.drawing import error_text
+from mate_tf.tables.drawing import error_text, escaped, quoted, with_names
 from mate_tf.tables.text_files import check_delimiter
 
 VARIABLE = "MATE_TF_MODEL"
 _NONE: Mapping[str, Any] = {}
+_WORDS = ("delimiter", "encoding", "sheet", "which")  # names of options for reading a file
 
 
 def add(
@@ -317,15 +319,47 @@ def silence_tensorflow() -> None:
 
 
 def say(text: str) -> None:
-    """Writes lines to standard output, at once."""
-    sys.stdout.write(f"{text}\n")
+    """Writes lines to standard output, at once; names in them that may have newlines are quoted."""
+    sys.stdout.write("".join(f"{escaped(line)}\n" for line in text.split("\n")))
     sys.stdout.flush()
+
+
+def say_error(sentence: str) -> None:
+    """Writes a sentence to standard error, in a line."""
+    sys.stderr.write(f"mate-tf: {quoted(sentence)}\n")
 
 
 def say_json(record: dict[str, Any]) -> None:
     """Writes an object on a line, in characters that standard output can hold."""
     is_utf8 = (sys.stdout.encoding or "").lower().replace("-", "") == "utf8"
     say(json.dumps(record, ensure_ascii=not is_utf8, allow_nan=False))
+
+
+@contextlib.contextmanager
+def waiting(text: str, seconds: float = 1.0) -> Iterator[None]:
+    """Says on a terminal what takes longer than a second, as long as it takes."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield
+        return
+    status = console.status(text)
+    timer = threading.Timer(seconds, status.start)
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        timer.join()
+        status.stop()
+
+
+class _Formatter(logging.Formatter):
+    """Escapes what is logged; further lines of a message or a trace are indented."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return "\n  ".join(map(escaped, super().format(record).split("\n")))
 
 
 def is_ours_or_serious(record: logging.LogRecord) -> bool:
@@ -351,8 +385,9 @@ def showing_logs(with_progress: bool = False) -> Iterator[None]:
     logger, verbosity = absl_logging.get_absl_logger(), absl_logging.get_verbosity()
     warnings = logging.StreamHandler(sys.stderr)
     warnings.setLevel(logging.WARNING)
-    warnings.setFormatter(logging.Formatter("mate-tf: %(message)s"))
+    warnings.setFormatter(_Formatter("mate-tf: %(message)s"))
     progress = logging.StreamHandler(sys.stdout)
+    progress.setFormatter(_Formatter())
     progress.addFilter(lambda record: with_progress and record.levelno < logging.WARNING)
     absl_logging.set_verbosity(absl_logging.INFO)
     logger.propagate = False
@@ -368,11 +403,29 @@ def showing_logs(with_progress: bool = False) -> Iterator[None]:
             logger.removeHandler(handler)
 
 
-def sentence_for_user(error: Exception) -> str | None:
-    """One sentence about an error of the input, the files or the machine; None for other errors."""
+def sentence_for_user(
+    error: Exception, options: argparse.Namespace | None = None
+) -> str | None:
+    """One sentence about an error of the input, the files or the machine; None for other errors.
+
+    It names the options of a command as they are written there.
+    """
     expected = [ValueError, OSError, FloatingPointError, ModuleNotFoundError]
+    sentence = str(error).strip()
     if tensorflow := sys.modules.get("tensorflow"):
         expected.append(tensorflow.errors.OpError)
+        if isinstance(error, tensorflow.errors.OpError):
+            sentence = sentence.split("\n")[0]  # a trace follows
     if not isinstance(error, tuple(expected)):
         return None
-    return error_text(str(error).strip().split("\n")[0])
+    return error_text(quoted(with_names(sentence, option_names(options))))
+
+
+def option_names(options: argparse.Namespace | None) -> dict[str, str]:
+    """How a command writes the options that have another name in Python."""
+    written = re.findall("--[a-z-]+", options.parser.format_usage()) if options else []
+    names = {option[2:].replace("-", "_"): option for option in written}
+    if "max_tokens" in names:
+        names["max_seq_length"] = names["max_tokens"]
+    # Others are words of any sentence.
+    return {name: names[name] for name in names if "_" in name or name in _WORDS}

@@ -180,7 +180,8 @@ def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
     what = "the table's file, or - for standard input; files or folders of several"
     parser.add_argument("table", metavar="TABLE", help=what)
-    parser.add_argument("questions", metavar="QUESTION", nargs="*", help="what you want to know")
+    what = "what you want to know"
+    parser.add_argument("questions", metavar="QUESTION", nargs="*", default=[], help=what)
     arguments.add(
         parser,
         """

@@ -5,14 +5,18 @@ does not wait for TensorFlow.
 """
 
 import argparse
+import difflib
 import importlib
 import io
 import os
+import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NoReturn
 
 import mate_tf
 from mate_tf.command_line.arguments import (
+    say_error,
     sentence_for_user,
     showing_logs,
     silence_tensorflow,
@@ -57,8 +61,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         SystemExit: with 2 if the arguments are wrong, with 0 after --help.
     """
     silence_tensorflow()
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed by whoever started the process
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # cells may hold what is no text
+    options = None
     try:
         try:
             options = _parse(sys.argv[1:] if argv is None else argv)
@@ -76,15 +84,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         sys.stderr.write("\n")
         return INTERRUPTED
     except Exception as error:
-        message = sentence_for_user(error)
+        message = sentence_for_user(error, options)
         if message is None:
             raise
-        sys.stderr.write(f"mate-tf: {message}\n")
+        say_error(message)
         return FAILED
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says in one line what is wrong, and what may have been meant."""
+
+    def error(self, message: str) -> NoReturn:
+        say_error(f"{message} ({self.prog} --help says more)")
+        raise SystemExit(2)
+
+
+def _likely(name: str, known: Iterable[str]) -> str:
+    """What else a name may have been, as the end of a sentence."""
+    likely = difflib.get_close_matches(name, list(known), n=1)
+    return f"; did you mean {likely[0]}?" if likely else ""
+
+
+def _check_command(parser: argparse.ArgumentParser, argv: Sequence[str]) -> None:
+    """Ends with 2 unless the first argument is a command or an option."""
+    name = argv[0] if argv else ""
+    if name in COMMANDS or name.startswith("-"):
+        return
+    if os.path.exists(name) and name:
+        parser.error(f"expected a command, got the file {name}; did you mean mate-tf ask {name}?")
+    got = f"got {name}{_likely(name, COMMANDS)}" if name else "got none"
+    parser.error(f"expected a command such as ask or show, {got}")
+
+
 def _parse(argv: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
+    parser = _Parser(
         prog="mate-tf",
         description=_DESCRIPTION,
         epilog=_EPILOG,
@@ -102,6 +135,7 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
         )
         command.add_arguments(of_command)
         of_command.set_defaults(command=command, parser=of_command)
+    _check_command(parser, argv)
     given, overrides = split_arguments(with_dashes(argv))
     # argparse gives all positional arguments away at once: questions after an option are left.
     options, left = parser.parse_known_args(given)
@@ -112,9 +146,11 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     takes_more = hasattr(options, "questions")
     unknown = [text for text in left if not takes_more or (text[:1] == "-" and " " not in text)]
     if unknown:
-        options.parser.error(f"unrecognized arguments: {' '.join(unknown)}")
+        name = unknown[0].partition("=")[0]
+        likely = _likely(name, re.findall("--[a-z-]+", options.parser.format_usage()))
+        options.parser.error(f"{options.parser.prog} has no {unknown[0]}{likely}")
     if takes_more:
-        options.questions += left
+        options.questions = [*options.questions, *left]
     return options
 
 

@@ -186,7 +186,8 @@ class FeatureBuilder:
             raise ConversionError(
                 "answer cut off",
                 f"expected {found + answers_dropped} answer {unit} in the sequence, got {found} "
-                f"{where}; raise max_seq_length",
+                f"{where}",
+                "raise max_seq_length",
             )
         features = layout.features() | {
             # A histogram row has the id after the last row kept.

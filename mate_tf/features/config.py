@@ -74,11 +74,17 @@ LENGTH_STEP = 128
 
 
 class ConversionError(ValueError):
-    """A question and its table do not fit the limits."""
+    """A question and its table do not fit the limits.
 
-    def __init__(self, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.reason = reason  # "too many columns", "too many rows", "too long", ...
+    Args:
+        reason: "too many columns", "too many rows", "too long", ...
+        problem: what was expected, and what came.
+        remedy: what to do about it in Python; other interfaces may have no such options.
+    """
+
+    def __init__(self, reason: str, problem: str, remedy: str = "") -> None:
+        super().__init__("; ".join(filter(None, (problem, remedy))))
+        self.reason, self.problem = reason, problem
 
 
 @dataclass(frozen=True)

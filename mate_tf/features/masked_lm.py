@@ -140,7 +140,8 @@ class MaskedLmBuilder:
             raise ConversionError(
                 "too long",
                 f"expected at most {self.config.max_seq_length} tokens, got more for {start} of "
-                f"text and one cell (table '{table.table_id}'); raise max_seq_length",
+                f"text and one cell (table '{table.table_id}')",
+                "raise max_seq_length",
             )
         return kept
 

@@ -306,14 +306,14 @@ def check_size(config: FeatureConfig, table: Table) -> int:
     if table.num_rows > most_rows and not config.drop_rows_to_fit:
         raise ConversionError(
             "too many rows",
-            f"expected at most {most_rows} rows, got {table.num_rows} (table "
-            f"'{table.table_id}'); raise max_row_id or set drop_rows_to_fit",
+            f"expected at most {most_rows} rows, got {table.num_rows} (table '{table.table_id}')",
+            "set drop_rows_to_fit",
         )
     if table.num_columns > most_columns:
         raise ConversionError(
             "too many columns",
             f"expected at most {most_columns} columns, got {table.num_columns} (table "
-            f"'{table.table_id}'); leave out columns or raise max_column_id",
+            f"'{table.table_id}'); leave out columns",
         )
     return min(table.num_rows, most_rows)
 
@@ -352,7 +352,8 @@ def fit(
         return ConversionError(
             "too long",
             f"expected at most {config.max_seq_length} tokens, got {start + tokens_needed}"
-            f"{what} {where}; {remedy}",
+            f"{what} {where}",
+            remedy,
         )
 
     if fitting < 0:

@@ -17,7 +17,7 @@ from mate_tf.answers.answer import Answer, with_history
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.page.visitors import Reader
 from mate_tf.private_apis import return_memory
-from mate_tf.tables.drawing import cut, error_text, table_html
+from mate_tf.tables.drawing import cut, error_text, table_html, with_names
 from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import Question, Table
 
@@ -297,10 +297,9 @@ def _sheets(assumed: Sequence[str]) -> tuple[str, ...]:
 
 def _error(error: Exception, file: str | None) -> str:
     """An error in the words of the page."""
-    message = _message(error, file)
-    for name, label in zip(ReadOptions.__dataclass_fields__, LABELS, strict=True):
-        message = re.sub(rf"\b(as |expected |got ){name}\b", rf"\1“{label}”", message)
-    return _valid(error_html(message))
+    labels = [f"“{label}”" for label in LABELS]
+    names = dict(zip(ReadOptions.__dataclass_fields__, labels, strict=True))
+    return _valid(error_html(with_names(_message(error, file), names)))
 
 
 def _message(error: Exception, file: str | None = None) -> str:
@@ -312,8 +311,8 @@ def _message(error: Exception, file: str | None = None) -> str:
     if not (is_ours and _OURS.match(str(error))):
         logging.getLogger(__name__).error("a question or table failed", exc_info=error)
         return _WENT_WRONG
-    text = str(error) if file is None else str(error).replace(f"{pathlib.Path(file).parent}/", "")
-    return error_text(text)
+    text = str(getattr(error, "problem", error))  # a remedy may be no option of the page
+    return error_text(text if file is None else text.replace(f"{pathlib.Path(file).parent}/", ""))
 
 
 def _valid(text: str) -> str:

@@ -1,6 +1,8 @@
-"""A table as HTML with every text escaped, for page and notebooks; which of its rows to show."""
+"""A table as HTML for page and notebooks; which of its rows to show; texts that are safe to print."""
 
 import itertools
+import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
 
@@ -123,9 +125,43 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
+def up_to(last: int) -> str:
+    """Such as "from 0 to 3" or "0 alone"."""
+    return f"from 0 to {last}" if last else "0 alone"
+
+
 def short(text: str) -> str:
     """A text escaped, cut where it is very long."""
     return escape(cut(text, _MOST_CHARACTERS))
+
+
+_JOINERS = "\u200c\u200d"  # of letters in Persian and of emoji; they are not printable
+
+
+def quoted(text: str) -> str:
+    """A text in one line that no terminal, log or JSON takes for anything else.
+
+    Whatever comes from a table, a file's name or a client is quoted before it is printed. Blanks
+    and newlines become single blanks; other characters that control something are escaped.
+    """
+    return escaped(" ".join(text.split()))
+
+
+def escaped(text: str) -> str:
+    """A text with what cannot be printed as JSON writes it: "\\u001b"; also newlines, and bidi."""
+    if text.isprintable():
+        return text
+    return "".join(
+        letter if letter.isprintable() or letter in _JOINERS else json.dumps(letter)[1:-1]
+        for letter in text
+    )
+
+
+def with_names(message: str, names: Mapping[str, str]) -> str:
+    """A message with the options of Python that it names in the words of another interface."""
+    verbs = "as|expected|got|or|raise|[Ss]et"
+    known = "|".join(map(re.escape, names))
+    return re.sub(rf"\b({verbs}) ({known})\b", lambda it: f"{it[1]} {names[it[2]]}", message)
 
 
 def error_text(error: Exception | str) -> str:

@@ -13,7 +13,7 @@ from typing import Any
 
 from mate_tf.tables.cell_texts import cell_texts
 from mate_tf.tables.columns import read_column
-from mate_tf.tables.drawing import cut
+from mate_tf.tables.drawing import cut, up_to
 from mate_tf.tables.header_rows import (
     ROWS_LOOKED_AT,
     Numbered,
@@ -77,7 +77,7 @@ def chosen_table(which: int | None, described: Iterable[str], where: str) -> int
         named = [f"{number}: {table}" for number, table in enumerate(tables[:_TABLES_NAMED])]
         got = f"{len(tables)} tables" if which is None else str(which)
         raise ValueError(
-            f"expected the number of a table as which, from 0 to {len(tables) - 1}, got {got} "
+            f"expected the number of a table as which, {up_to(len(tables) - 1)}, got {got} "
             f"({'; '.join([*named, '...'][: len(tables)])}) {where}"
         )
     return which

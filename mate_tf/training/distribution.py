@@ -19,6 +19,8 @@ from typing import Any, Literal
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.tables.drawing import up_to
+
 StrategyName = Literal["auto", "one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
@@ -85,7 +87,7 @@ def make_strategy(
     how = _GET_GPU if num_gpus is None or num_gpus > num_visible else ""
     if num_gpus is not None and not 0 <= num_gpus <= most:
         raise ValueError(
-            f"expected num_gpus from 0 to {most} with {name} here, got {num_gpus}{how}"
+            f"expected {up_to(most)} as num_gpus with {name} here, got {num_gpus}{how}"
         )
     num_gpus = most if num_gpus is None else num_gpus
     if name == "one_device":
@@ -182,7 +184,7 @@ def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None
     hosts = worker_hosts.split(",")
     if task_index is None or not 0 <= task_index < len(hosts):
         raise ValueError(
-            f"expected task_index from 0 to {len(hosts) - 1}, a place in worker_hosts, got "
+            f"expected {up_to(len(hosts) - 1)} as task_index, a place in worker_hosts, got "
             f"{task_index}"
         )
     if workers_of_environment():

@@ -75,7 +75,7 @@ def test_auto_takes_all_that_is_there_or_what_is_asked_for(monkeypatch, num_ther
     ({"name": "mirrored", "tpu": "local"}, "no options but num_gpus, .*, got tpu"),
     ({"name": "tpu"}, "expected the TPU's name or address, or local"),
     ({"name": "multi_worker_mirrored"}, "expected worker_hosts and task_index, or TF_CONFIG"),
-    (WORKERS, "expected task_index from 0 to 1, a place in worker_hosts, got None"),
+    (WORKERS, "expected from 0 to 1 as task_index, a place in worker_hosts, got None"),
     (WORKERS | {"task_index": 2}, "task_index from 0 to 1, a place in worker_hosts, got 2"),
     ({"name": "mirrored", "num_virtual_cpus": 2, "num_gpus": 1}, "expected either num_gpus or"),
     of_no_gpu({"name": "mirrored"}, "expected at least one GPU to mirror over, got none; num"),

@@ -279,7 +279,7 @@ class TableModel(kserve.Model):
         request, prepared = payload
         for place, one in zip(request.places, prepared, strict=True):
             if isinstance(one, ConversionError):
-                raise RefusedError(one.reason.replace(" ", "_"), str(one), place, 413)
+                raise RefusedError(one.reason.replace(" ", "_"), one.problem, place, 413)
         assert self.batcher is not None
         waiting = [asyncio.wrap_future(future) for future in self.batcher.submit(prepared)]
         try:

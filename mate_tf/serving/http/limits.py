@@ -10,6 +10,7 @@ import contextlib
 import re
 import socket
 import time
+import urllib.parse
 import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -411,9 +412,11 @@ class RequestLimits:
 def _line(scope: Any, exchange: _Exchange, seconds: float) -> str:
     """A line of the access log: who, what, how it went; nothing of the contents."""
     client = (scope["client"] or ("-",))[0]
-    path = ascii(scope["path"][:200])[1:-1]
+    method, path = (  # a blank or a newline would make fields of its own
+        urllib.parse.quote(scope[name][:200], "/:", errors="replace") for name in ("method", "path")
+    )
     code = scope.get(CODE) or exchange.code or "ok"
-    what = f"{scope['method'][:20]} {path} {exchange.status or '-'} {code}"
+    what = f"{method} {path} {exchange.status or '-'} {code}"
     return f"{exchange.id.decode()} {client} {what} {len(exchange.body)} bytes {seconds:.3f} s"
 
 
