@@ -8,6 +8,8 @@ import dataclasses
 import functools
 import itertools
 import os
+import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -25,6 +27,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import constant_kernels, many_shapes
 from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Question, Table
 from mate_tf.tasks import answering_task
 
@@ -232,6 +235,9 @@ class Predictor:
         for (table, question), example in zip(pairs, examples, strict=True):
             if not question.text.strip():
                 prepared.append(ConversionError("empty", "expected a question, got an empty one"))
+            elif table is not None and asks_nothing(question.text):
+                problem = f"expected a question about the table, got {cut(question.text, 40)!r}"
+                prepared.append(ConversionError(ASKS_NOTHING, problem))
             elif isinstance(example, ConversionError):
                 prepared.append(example)
             else:
@@ -303,6 +309,21 @@ class Predictor:
         padded = padded_length(num_tokens)
         # Absolute positions may end here.
         return min(padded, self._builder.config.max_seq_length or padded)
+
+
+ASKS_NOTHING = "no question"
+_GREETINGS = set(
+    "hello hi hey hallo hola bonjour ciao greetings good morning afternoon evening day bye goodbye "
+    "thanks thank you please there ok okay".split()
+)
+
+
+def asks_nothing(text: str) -> bool:
+    """Whether a text has only punctuation, or no word that is not a greeting's."""
+    words = re.findall(r"\w+", text.casefold())
+    if not words:
+        return all(unicodedata.category(letter)[0] in "PZC" for letter in text)
+    return _GREETINGS.issuperset(words)
 
 
 def _question(question: str | Question) -> Question:

@@ -8,6 +8,7 @@ same functions (experiments/program.py), so `add_arguments` uses only `add_argum
 
 import argparse
 import contextlib
+import dataclasses
 import inspect
 import json
 import logging
@@ -188,25 +189,35 @@ def find_model(given: str | None) -> str:
     return name
 
 
-def load_model(options: argparse.Namespace, **more: Any) -> Any:
+def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: Any) -> Any:
     """The predictor of the options of `add_model` and `add_answers`, and more options of it.
 
-    With those of `add_devices` all of the devices answer.
+    With those of `add_devices` all of the devices answer. ConversionError, before it is loaded,
+    where one of the tables cannot fit.
     """
-    from mate_tf.serving.loading import from_pretrained
+    from mate_tf.features.tokenized_table import check_least_size
+    from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
-    given = {
-        "dtype": options.dtype,
+    limits = {
         "max_seq_length": options.max_tokens,
         "drop_rows_to_fit": options.drop_rows_to_fit or None,
+    }
+    given = limits | {
+        "dtype": options.dtype,
         "min_score": getattr(options, "min_score", None),
         "num_alternatives": getattr(options, "num_alternatives", None),
     }
+    name = find_model(options.model)
+    if tables:
+        stored = loading.find_model(name, options.revision, options.architecture)
+        changed = {key: value for key, value in limits.items() if value is not None}
+        for table in tables:
+            check_least_size(dataclasses.replace(stored.feature_config, **changed), table)
     answers_on_all = hasattr(options, "num_gpus")
     with make_strategy(options).scope() if answers_on_all else contextlib.nullcontext():
-        return from_pretrained(
-            find_model(options.model),
+        return loading.from_pretrained(
+            name,
             revision=options.revision,
             architecture=options.architecture,
             tagger=load_tagger(options.tagger) if options.tagger else None,

@@ -13,9 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from mate_tf.command_line import arguments
-from mate_tf.command_line.arguments import say_json, sentence_for_user, showing_logs
+from mate_tf.command_line.arguments import say_error, say_json, sentence_for_user, showing_logs
 from mate_tf.private_apis import import_extra
-from mate_tf.tables.drawing import count
+from mate_tf.tables.drawing import count, quoted
 from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_table
 from mate_tf.tables.table import Question, Table
 
@@ -57,6 +57,7 @@ exit status:
   130  interrupted
   141  nobody reads the output any more
 """
+_FULL = ":full"  # typed in place of a question
 _NOT_ACCEPTED = 1
 _NOT_ANSWERED = 3
 ASKED = 5  # tables, of those that are most like the question
@@ -214,14 +215,14 @@ def run(options: argparse.Namespace) -> int:
 
     from mate_tf.command_line.drawing import Paper
 
-    paper = Paper.of_stdout(options.full, options.markdown)
     is_typed = not questions and sys.stdin.isatty() and sys.stdout.isatty()
-    is_seen = paper.console.is_terminal and not options.json
-    waiting = paper.console.status("Loading the model") if is_seen else contextlib.nullcontext()
+    more = _FULL if is_typed else "--full"
+    paper = Paper.of_stdout(options.full, options.markdown, more)
     with contextlib.ExitStack() as stack:
-        with waiting:
+        with arguments.waiting("Loading the model"):
             stack.enter_context(showing_logs())
-            predictor = arguments.load_model(options)
+            alone = library.tables if len(library.tables) == 1 else ()
+            predictor = arguments.load_model(options, alone)
         if questions:
             return _ask(predictor, library, questions, options, paper, False)
         lines = _typed(library, paper) if is_typed else _lines()
@@ -262,7 +263,7 @@ def _typed(library: Library, paper: "Paper") -> Iterator[str]:
     with contextlib.suppress(ModuleNotFoundError):  # it is not there on Windows
         import readline
 
-        names = dict.fromkeys(name for table in library.tables for name in table.header)
+        names = dict.fromkeys(quoted(name) for table in library.tables for name in table.header)
         readline.set_completer(lambda _, number: completion(readline, list(names), number))
         readline.set_completer_delims(" ")
         is_libedit = "libedit" in (readline.__doc__ or "")
@@ -270,7 +271,7 @@ def _typed(library: Library, paper: "Paper") -> Iterator[str]:
     (table, *others) = library.tables
     size = f"{count(table.num_rows, 'row')}, {count(table.num_columns, 'column')}"
     what = f"{len(library.tables)} tables" if others else f"{table.table_id}: {size}"
-    sys.stdout.write(f"{what}. Ask; an empty line ends.\n")
+    arguments.say(f"{quoted(what)}. Ask; {_FULL} prints all of an answer; an empty line ends.")
     if not others:
         paper.head(table)
     with contextlib.suppress(EOFError):
@@ -301,6 +302,7 @@ def _ask(
 ) -> int:
     """Answers questions; a table that several may be about is printed once."""
     from mate_tf.answers.answer import Answer, with_history
+    from mate_tf.command_line.drawing import Paper
 
     statuses = {0}
     previous: Answer | ValueError | None = None
@@ -309,6 +311,13 @@ def _ask(
     with_table, with_questions = is_single or bool(others), not (is_single or is_typed)
     with_head = not (with_table or is_typed)
     for number, text in enumerate(questions, start=1):
+        if is_typed and text == _FULL:
+            whole = Paper.of_stdout(full=True)
+            if isinstance(previous, Answer):
+                whole.answer(table, previous)
+            else:
+                whole.head(table)
+            continue
         question = Question(text, question_id=str(number))
         if options.conversation:
             question = with_history(question, previous)
@@ -319,11 +328,11 @@ def _ask(
                 answer = predictor.answer(table, question)
             previous = answer
         except ValueError as error:
-            previous, sentence = error, sentence_for_user(error) or ""
+            previous, sentence = error, sentence_for_user(error, options) or ""
             statuses.add(_NOT_ACCEPTED)
             if options.json:
                 say_json({"question": text, "error": sentence})
-            sys.stderr.write(f"mate-tf: {sentence}\n")
+            say_error(sentence)
             continue
         if not answer.answered:
             statuses.add(_NOT_ANSWERED)

@@ -13,13 +13,14 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from mate_tf.answers.answer import Answer, SelectedCell, format_number
-from mate_tf.answers.drawing import place, source
-from mate_tf.tables.drawing import count, cut, rows_shown, with_gaps
+from mate_tf.answers.drawing import source
+from mate_tf.tables.drawing import count, cut, quoted, rows_shown, with_gaps
 from mate_tf.tables.table import Table
 
 MOST_LINES, _LEAST_LINES = 30, 16
 _LINES_OF_HEAD = 12  # of a table that several questions are about
 _LINES_OF_ITEMS = 3
+_ROWS_OF_ANSWER = 5  # of several answers about a table
 _AROUND_ROWS = 4  # lines of a table beside its rows: header, rule, and what is left out, in two
 _MARKDOWN_WIDTH = 120
 _CELL_WIDTHS = (200, 100, 60, 40, 24)  # the largest with which all columns fit, or else the last
@@ -44,13 +45,14 @@ class Paper:
     console: Console
     full: bool = False
     markdown: bool = False
+    more: str = "--full"  # what prints all of an answer and its table
 
     @classmethod
-    def of_stdout(cls, full: bool = False, markdown: bool = False) -> "Paper":
+    def of_stdout(cls, full: bool = False, markdown: bool = False, more: str = more) -> "Paper":
         """Standard output; rich knows its width and whether it is a terminal."""
         options: dict[str, Any] = {"color_system": None} if markdown else {}
         console = _Console(file=sys.stdout, highlight=False, markup=False, emoji=False, **options)
-        return cls(console, full, markdown)
+        return cls(console, full, markdown, more)
 
     @property
     def width(self) -> int:
@@ -78,17 +80,21 @@ class Paper:
         self.say([self._labelled("" if self.markdown else "question: ", text, "bold")])
 
     def answer(self, table: Table, answer: Answer, with_table: bool = True, name: str = "") -> None:
-        """Prints an answer with its table (named where there are several), or its cells' places."""
+        """Prints an answer with its table (named where there are several), or its rows alone."""
         lines = list(self._about(table, answer, name))
-        lines += self._assumed(table) if with_table else self._places(table, answer)
+        lines += self._assumed(table) if with_table else ()
+        chosen = answer.guess.cells
         if not self.full:
-            lines = self._first(lines, self.most_lines - 1 - with_table * _LINES_OF_HEAD)
+            lines = self._first(lines, self.most_lines - 1 - _LINES_OF_HEAD)
         self.say(lines)
-        if with_table:
+        if with_table or chosen:
             if not self.markdown:
                 self.say([Text()])
             left = self.most_lines - 1 - sum(map(self._height, lines))
-            self.table(table, answer.guess.cells, left)
+            rows = None if with_table else sorted({cell.row for cell in chosen})
+            if rows and not self.full:
+                rows = rows[:_ROWS_OF_ANSWER]
+            self.table(table, chosen, left, rows, with_table)
 
     def say(self, lines: Iterable[Text]) -> None:
         """Prints lines, broken between words on a terminal; each is a paragraph of Markdown."""
@@ -105,8 +111,7 @@ class Paper:
 
     def _quoted(self, text: str) -> str:
         """A text in one line that neither a terminal nor Markdown takes for anything else."""
-        line = " ".join(text.split())
-        line = "".join(letter if letter.isprintable() else "\ufffd" for letter in line)
+        line = quoted(text)
         return _MARKDOWN.sub(r"\\\1", line) if self.markdown else line
 
     def _assumed(self, table: Table) -> Iterator[Text]:
@@ -150,18 +155,13 @@ class Paper:
         text.truncate(room, overflow="ellipsis")
         return text.plain + (f" and {more:,} more" if more else "")
 
-    def _places(self, table: Table, answer: Answer) -> Iterator[Text]:
-        cells = answer.guess.cells
-        for cell in cells if len(cells) > 1 else ():
-            yield Text(self._quoted(f"{place(table.header, cell)}: {cut(cell.text, 300)}"))
-
     def _first(self, lines: list[Text], most: int) -> list[Text]:
         """As many of the lines as there is room for, and how many there are beside them."""
         for number, line in enumerate(lines):
             most -= self._height(line)
             if most < (number < len(lines) - 1):
                 more = count(len(lines) - number, "more line")
-                return [*lines[:number], Text(f"… {more}; --full shows all", _FAINT)]
+                return [*lines[:number], Text(f"… {more}; {self.more} shows all", _FAINT)]
         return lines
 
     def _height(self, line: Text) -> int:
@@ -175,13 +175,15 @@ class Paper:
         chosen: Sequence[SelectedCell] = (),
         most_lines: int = _LINES_OF_HEAD,
         rows: Sequence[int] | None = None,
+        is_whole: bool = True,
     ) -> None:
         """Prints a table: its head, the chosen cells, and how much is left out between them.
 
-        Without rows to print, those are printed that fit.
+        Without rows to print, those are printed that fit. What is left out is not said unless it is
+        the whole table that is to be seen, or it is chosen.
         """
         marked = {(cell.row, cell.column) for cell in chosen}
-        if self.full:
+        if self.full and is_whole:
             rows = range(table.num_rows)
         elif rows is None:
             ranked = [cell.row for cell in chosen]
@@ -211,7 +213,9 @@ class Paper:
             grid.add_row(*drawn)
         if self.full or self.markdown:
             self.console.width = of_numbers + sum(widths) + 3 * len(widths) + 20
-        self._draw(grid, [*with_gaps(rows, table.num_rows)], {row for row, _ in marked})
+        self._draw(grid, [*with_gaps(rows, table.num_rows)], {row for row, _ in marked}, is_whole)
+        if not is_whole:
+            return
         sizes = ((rows, table.num_rows, "row"), (columns, table.num_columns, "column"))
         hidden = [
             f"{total - len(shown):,} of {count(total, noun)}"
@@ -219,7 +223,7 @@ class Paper:
             if len(shown) < total
         ]
         if hidden:
-            self.say([Text(f"left out: {' and '.join(hidden)}; --full shows all", _FAINT)])
+            self.say([Text(f"left out: {' and '.join(hidden)}; {self.more} shows all", _FAINT)])
 
     def _cells(self, table: Table, row: int, marked: set[tuple[int, int]]) -> list[Text]:
         """The cells of a row, or for -1 of the header."""
@@ -256,15 +260,21 @@ class Paper:
                 break
         return columns, most
 
-    def _draw(self, grid: Grid, rows: Sequence[tuple[int | None, range]], chosen: set[int]) -> None:
+    def _draw(
+        self,
+        grid: Grid,
+        rows: Sequence[tuple[int | None, range]],
+        chosen: set[int],
+        with_others: bool,
+    ) -> None:
         """Prints a grid, with a line where rows are left out."""
         with self.console.capture() as captured:
             self.console.print(grid)
         header, rule, *lines = filter(str.strip, captured.get().splitlines())
         drawn, following = [header, rule], iter(lines)
         for row, gap in rows:
-            if gap:
-                hidden = len(chosen & {*gap})
+            hidden = len(chosen & {*gap})
+            if gap and (with_others or hidden):
                 also = f", {hidden:,} of them with chosen cells" if hidden else ""
                 text = f"{count(len(gap), 'row')}{also}"
                 drawn.append(f"| … | {text} |" if self.markdown else f"  … {text}")

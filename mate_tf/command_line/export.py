@@ -11,6 +11,8 @@ DESCRIPTION = """\
 Exports the model of a run (`mate-tf train`) as a SavedModel: the weights of its best evaluation,
 with features made as the training's records were.
 
+Without a run it exports the model that MATE_TF_MODEL names, or the one that comes with the package.
+
 The folder answers with every command that takes --model, and serves with stock TensorFlow Serving:
 the signature serving_default takes serialized tf.Examples, features the nine token features, and
 tables raw text. An exported model that is there already is replaced, with its calibration.
@@ -21,6 +23,7 @@ which --config says which heads it has. Features are then made as the authors' r
 """
 EPILOG = """\
 examples:
+  mate-tf export --output-dir=my_model         (the model that comes with the package)
   mate-tf export --model-dir=my_run --output-dir=my_model
   mate-tf export --model-dir=my_run --output-dir=my_weights --weights-alone
   mate-tf export --checkpoint=google/tapas-base-finetuned-wtq --architecture=mate \\
@@ -34,7 +37,7 @@ def add_arguments(parser: Any) -> None:
     arguments.add(
         parser,
         """
-        --model-dir=FOLDER  folder of a run
+        --model-dir=FOLDER  folder of a run; by default the model that other commands ask
         --checkpoint=WEIGHTS  a published model in place of a run: a Hugging Face folder, a name on
             the Hub or the prefix of a TF1 checkpoint
         --output-dir=FOLDER  folder to write the model to
@@ -63,12 +66,14 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Exports the model and says where it is."""
-    if (options.model_dir is None) == (options.checkpoint is None):
-        raise ValueError("expected either --model-dir or --checkpoint")
+    if options.model_dir is not None and options.checkpoint is not None:
+        raise ValueError("expected either --model-dir or --checkpoint, got both")
     given = [name for name in _OF_CHECKPOINTS if getattr(options, name) is not None]
-    if options.model_dir is not None and given:
+    if options.checkpoint is None and given:
         option = given[0].replace("_", "-")
-        raise ValueError(f"expected --{option} with --checkpoint alone, got --model-dir")
+        raise ValueError(f"expected --{option} with --checkpoint alone, got none")
+    if options.checkpoint is None:
+        options.model_dir = arguments.find_model(options.model_dir)
 
     if options.weights_alone:
         import tensorflow as tf

@@ -1,6 +1,7 @@
 """mate-tf show: a table as it was read."""
 
 import argparse
+import itertools
 from typing import Any
 
 from mate_tf.command_line import arguments
@@ -27,6 +28,7 @@ exit status:
   0    the table was read
   1    it cannot be read; one sentence says why
 """
+_GROUP = 4  # columns of one kind beside each other, which are named together
 
 
 def add_arguments(parser: Any) -> None:
@@ -49,7 +51,7 @@ def add_arguments(parser: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Prints the table."""
     from mate_tf.command_line.drawing import Paper
-    from mate_tf.tables.drawing import count
+    from mate_tf.tables.drawing import count, quoted, with_names
 
     table = read_table(options.table, arguments.read_options(options))
     columns = [table.column(index) for index in range(table.num_columns)]
@@ -65,11 +67,17 @@ def run(options: argparse.Namespace) -> None:
         say_json(record)
         return
     size = f"{count(table.num_rows, 'row')}, {count(table.num_columns, 'column')}"
-    say(f"{table.table_id}: {size}")
+    say(quoted(f"{table.table_id}: {size}"))
+    names = arguments.option_names(options)
     for sentence in table.all_assumed:
-        say(sentence)
+        say(quoted(with_names(sentence, names)))
     say("")
     kinds = ["; ".join(filter(None, (column.kind, column.unit))) for column in columns]
-    say("\n".join(f"{name}: {kind}" for name, kind in zip(table.header, kinds, strict=True)))
+    for kind, group in itertools.groupby(range(len(kinds)), kinds.__getitem__):
+        alike = [table.header[column] for column in group]
+        if len(alike) >= _GROUP:
+            alike = [f"{alike[0]} to {alike[-1]}"]
+        for name in alike:
+            say(quoted(f"{name}: {kind}"))
     say("")
     Paper.of_stdout(options.full).table(table, rows=range(min(options.rows, table.num_rows)))

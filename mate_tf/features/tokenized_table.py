@@ -35,6 +35,7 @@ from mate_tf.tables.table import Question, Table, id_bytes
 MAX_VALUES = 3
 _WORDS = re.compile(r"[^\W_]+")
 _TABLES_REMEMBERED = 128
+_MORE_ROOM = "raise max_seq_length or set drop_rows_to_fit"
 _LONGEST_REMEMBERED = 64  # characters of a word
 
 
@@ -318,6 +319,19 @@ def check_size(config: FeatureConfig, table: Table) -> int:
     return min(table.num_rows, most_rows)
 
 
+def check_least_size(config: FeatureConfig, table: Table) -> None:
+    """Raises ConversionError for a table that cannot fit: each of its cells is a token at least."""
+    rows, most = check_size(config, table), config.max_seq_length
+    least = 3 + (rows + 1) * table.num_columns  # [CLS], a question, [SEP], the header, the body
+    may_be_cut = config.drop_rows_to_fit or config.prune_columns or config.original_conversion
+    if most is not None and least > most and not may_be_cut:
+        raise ConversionError(
+            "too long",
+            f"expected at most {most} tokens, got at least {least} (table '{table.table_id}')",
+            _MORE_ROOM,
+        )
+
+
 def fit(
     config: FeatureConfig,
     tokens: TokenizedTable,
@@ -360,7 +374,7 @@ def fit(
         what = f"{', '.join(least[:-1])} and {least[-1]} alone" if num_rows else "the sentence"
         raise too_long(cost[0], f" for {what}")
     if fitting < num_rows and not config.drop_rows_to_fit:
-        raise too_long(cost[num_rows], "", "raise max_seq_length or set drop_rows_to_fit")
+        raise too_long(cost[num_rows], "", _MORE_ROOM)
     if fitting == 0 < num_rows and not config.original_conversion:
         raise too_long(cost[1], f" for {', '.join(least)} and one row")
     kept = allowed & _of_rows(tokens, fitting)

@@ -32,6 +32,7 @@ from starlette.exceptions import HTTPException
 
 import mate_tf
 from mate_tf.answers.answer import Answer
+from mate_tf.answers.predictor import ASKS_NOTHING
 from mate_tf.features.builder import padded_length
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http import Limits
@@ -279,7 +280,8 @@ class TableModel(kserve.Model):
         request, prepared = payload
         for place, one in zip(request.places, prepared, strict=True):
             if isinstance(one, ConversionError):
-                raise RefusedError(one.reason.replace(" ", "_"), one.problem, place, 413)
+                status = 400 if one.reason == ASKS_NOTHING else 413
+                raise RefusedError(one.reason.replace(" ", "_"), one.problem, place, status)
         assert self.batcher is not None
         waiting = [asyncio.wrap_future(future) for future in self.batcher.submit(prepared)]
         try:
