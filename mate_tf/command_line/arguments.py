@@ -414,9 +414,7 @@ def showing_logs(with_progress: bool = False) -> Iterator[None]:
             logger.removeHandler(handler)
 
 
-def sentence_for_user(
-    error: Exception, options: argparse.Namespace | None = None
-) -> str | None:
+def sentence_for_user(error: Exception, options: argparse.Namespace | None = None) -> str | None:
     """One sentence about an error of the input, the files or the machine; None for other errors.
 
     It names the options of a command as they are written there.

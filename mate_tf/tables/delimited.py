@@ -9,6 +9,7 @@ from typing import Any
 
 from mate_tf.tables.header_rows import is_value
 from mate_tf.tables.layout import Rows, check_size
+from mate_tf.tables.prose import is_prose
 from mate_tf.tables.text_files import check_delimiter
 from mate_tf.tables.values import read_cell
 
@@ -42,14 +43,17 @@ def read_delimited_rows(
     good.
 
     Raises:
-        ValueError: if quotes do not match, the delimiter is not one character, or there are more
-            than MOST_CELLS.
+        ValueError: if quotes do not match, the delimiter is not one character, there are more than
+            MOST_CELLS, or the text is running text.
     """
     if delimiter is not None:
         check_delimiter(delimiter)
     if said := _DELIMITER_LINE.match(text):
         text = f"\n{text[said.end() :]}"  # the lines keep their numbers
         delimiter = delimiter or said[1]
+    elif delimiter is None and is_prose(text):
+        got = f"got running text (file '{name}')"
+        raise ValueError(f"expected a table, {got}; set delimiter if it is one")
     assumed: list[str] = []
     usual = "\t" if ending in (".tsv", ".tab") else ","
     if delimiter is None and _OF_R.match(text):

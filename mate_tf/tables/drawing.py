@@ -1,4 +1,4 @@
-"""A table as HTML for page and notebooks; which of its rows to show; texts that are safe to print."""
+"""A table as HTML for page and notebooks; which of its rows to show; texts safe to print."""
 
 import itertools
 import json
@@ -148,7 +148,7 @@ def quoted(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    """A text with what cannot be printed as JSON writes it: "\\u001b"; also newlines, and bidi."""
+    """A text in which characters that control something, newlines too, are as JSON writes them."""
     if text.isprintable():
         return text
     return "".join(
@@ -161,7 +161,9 @@ def with_names(message: str, names: Mapping[str, str]) -> str:
     """A message with the options of Python that it names in the words of another interface."""
     verbs = "as|expected|got|or|raise|[Ss]et"
     known = "|".join(map(re.escape, names))
-    return re.sub(rf"\b({verbs}) ({known})\b", lambda it: f"{it[1]} {names[it[2]]}", message)
+    return re.sub(
+        rf"\b({verbs})(?: its)? ({known})\b", lambda it: f"{it[1]} {names[it[2]]}", message
+    )
 
 
 def error_text(error: Exception | str) -> str:

@@ -154,6 +154,8 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     if content.startswith(b"\x1f\x8b"):
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
+    if not content.strip():
+        raise ValueError(f"expected a table, got an empty file (file '{name}')")
     if _EXCEL_2003.search(content[:2000]):
         got = f"a workbook in the XML of Excel 2003 (file '{name}')"
         raise ValueError(f"expected a table, got {got}; save it as .xlsx")

@@ -45,6 +45,7 @@ _MOST_NOTES = 50  # rows
 _MOST_TITLES = 20
 _TABLES_NAMED = 5
 MOST_CELLS = 2_000_000  # of a table; each takes about 500 bytes until it is one
+_LONGEST_NAMES = 200  # characters of a header in a sentence
 _LONGEST_TITLE = 60  # characters of it in a sentence
 
 
@@ -150,6 +151,13 @@ def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None =
         if 0 < len(once) < len(body):
             found.assumed.append(f"The header comes {len(body) - len(once) + 1} times.")
             body = once
+    if not any(header) and not body:
+        raise ValueError(f"expected a table, got nothing (file '{found.name}')")
+    if not body:
+        names = cut(", ".join(header), _LONGEST_NAMES)
+        raise ValueError(
+            f"expected rows below the header, got the header alone: {names} (file '{found.name}')"
+        )
     cells: Any = tuple(map(tuple, body))
     return Table(tuple(header), cells, found.name, found.title, assumed=tuple(found.assumed))
 

@@ -55,7 +55,7 @@ class FakePredictor:
     def answer(self, table, question):
         self.asked.append((table, question))
         if "too long" in question.text:
-            raise ValueError(f"expected at most 3 tokens (question '{question.question_id}')\nmore")
+            raise ValueError(f"expected at most 3 tokens (question '{question.question_id}')\n\x1b")
         if "bug" in question.text:
             raise KeyError("a bug")
         cells = tuple(
@@ -158,7 +158,12 @@ def test_questions_are_answered_in_their_order_wherever_options_stand(capsys, pr
     printed = capsys.readouterr().out
     lines = re.findall("^(?:question|answer): .*", printed, re.MULTILINE)
     assert lines == ["question: of a", "answer: a", "question: of b", "answer: b"]
-    assert printed.startswith("row  city  people\n") and printed.count("709") == 1  # once
+    assert printed.startswith("row  city  people\n")
+    # Each with its row.
+    assert re.findall(r"^ +\d .*", printed, re.MULTILINE)[2:] == [
+        "  1  [a]      709",
+        "  2  [b]      291",
+    ]
     assert ask(cities, "of a") == 0
     assert capsys.readouterr().out.startswith("answer: a\n")
 
@@ -177,18 +182,16 @@ def test_questions_come_from_standard_input_past_blank_lines(
 def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
     capsys, monkeypatch, predictors, cities, end
 ):
-    type_in = unittest.mock.Mock(side_effect=["of a", " of b ", end])
+    type_in = unittest.mock.Mock(side_effect=["of a", " of b ", ":full", end])
     monkeypatch.setattr("builtins.input", type_in)
     for stream in ("stdin", "stdout"):
         monkeypatch.setattr(getattr(sys, stream), "isatty", lambda: True, raising=False)
     assert ask(cities) == 0
     printed = capsys.readouterr().out
-    waited, _, printed = printed.partition("\x1b[2K")  # which takes the line away
-    assert "Loading the model" in waited
-    assert printed.startswith("cities.csv: 2 rows, 2 columns.") and printed.count("709") == 1
+    assert printed.startswith("cities.csv: 2 rows, 2 columns.")
+    assert printed.count("709") == 3  # above the answers, with the first, and after :full
     assert re.findall("^answer: .*", printed, re.MULTILINE) == [
-        "answer: \x1b[1;32ma\x1b[0m",
-        "answer: \x1b[1;32mb\x1b[0m",
+        f"answer: \x1b[1;32m{text}\x1b[0m" for text in "abb"
     ]
     assert "question:" not in printed
 
@@ -247,7 +250,7 @@ def test_names_of_columns_are_completed_of_one_word_or_several(typed, ends):
 def test_a_question_that_is_not_accepted_stops_no_other(capsys, predictors, cities):
     assert ask(cities, "too long", "of b", "--min-score=0.7", "--json") == 1
     captured = capsys.readouterr()
-    sentence = "expected at most 3 tokens (question '1')"
+    sentence = "expected at most 3 tokens (question '1') \\u001b"
     first, second = map(json.loads, captured.out.splitlines())
     assert first == {"question": "too long", "error": sentence}
     assert second["alternatives"][0]["answer"] == "b"
@@ -321,7 +324,7 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, 
     (["{cities}", " "], "expected a question, got an empty one"),
     (["{cities}", "of a", ""], "expected a question, got an empty one"),
     (["-"], "expected questions on the command line with a table from standard input"),
-    (["{cities}", "of a", "--which=1"], "expected which only for a page of HTML or JSON or M"),
+    (["{cities}", "of a", "--which=1"], "expected --which only for a page of HTML or JSON or"),
     (["{cities}", "of a", "--model=/none"], "expected a model at /none, found none: no exp"),
     (["{cities}", "of a", "--model="], "expected the folder or name of a model, got an empty"),
 )

@@ -69,16 +69,18 @@ def test_show_prints_the_table_as_it_was_read(capsys, tmp_path):
 
 @cases(
     "command, message",
-    ("", "required: COMMAND"),
-    ("answer", "invalid choice: 'answer'"),
-    ("ask", "required: TABLE"),
-    ("ask t.csv q --jsn", "unrecognized arguments: --jsn"),
+    ("", "expected a command such as ask or show, got none (mate-tf --help says more)"),
+    ("answer", "expected a command such as ask or show, got answer (mate-tf"),
+    ("shwo t.csv", "got shwo; did you mean show?"),
+    (PLANETS, f"got the file {PLANETS}; did you mean mate-tf ask {PLANETS}?"),
+    ("ask", "required: TABLE (mate-tf ask --help"),
+    ("ask t.csv q --jsn", "mate-tf ask has no --jsn; did you mean --json?"),
     ("ask t.csv q --min-score=2", "expected a score from 0 to 1, got 2"),
     ("ask t.csv q --min-score=nan", "expected a score from 0 to 1, got nan"),
     ("ask t.csv q --alternatives=-1", "a number of at least 0, got -1"),
     ("ask t.csv q --which=first", "expected a number of at least 0, got first"),
-    ("show t.csv more", "unrecognized arguments: more"),
-    ("predict --data=d --output=o --config.num_steps=3", "unrecognized arguments: --config."),
+    ("show t.csv more", "mate-tf show has no more (mate-tf show --help says more)"),
+    ("predict --data=d --output=o --config.num_steps=3", "mate-tf predict has no --config.num_s"),
     ("train --model-dir=m --num-gpus=-1", "expected a number of at least 0, got -1"),
     ("serve --port=65536", "expected a number from 0 to 65535, got 65536"),
     ("serve --grace-seconds=0", "expected a number of at least 1.0, got 0"),
@@ -87,7 +89,8 @@ def test_show_prints_the_table_as_it_was_read(capsys, tmp_path):
 def test_wrong_arguments_end_with_2(capsys, command, message):
     with pytest.raises(SystemExit, match=r"^2$"):
         main(command.split())
-    assert message in capsys.readouterr().err
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith("mate-tf: ") and message in line
 
 
 @cases(
@@ -99,7 +102,8 @@ def test_wrong_arguments_end_with_2(capsys, command, message):
         "data --input-dir={0} --output-dir={0}/o --masked-words --write-interactions",
         "expected no --write-interactions with --masked-words",
     ),
-    ("export --output-dir={0}/o", "expected either --model-dir or --checkpoint"),
+    ("export --checkpoint=c --model-dir=m --output-dir={0}/o", "expected either --model-dir or --"),
+    ("export --revision=main --output-dir={0}/o", "expected --revision with --checkpoint alone"),
     ("export --checkpoint=c --weights-alone --output-dir={0}/o", "expected --weights-alone with"),
     ("calibrate --model= --data={0}/d.jsonl", "expected the folder or name of a model, got an"),
     ("calibrate --model=google/b --data=d", "expected an exported model at google/b"),

@@ -113,14 +113,22 @@ def test_a_class_and_rows_that_were_not_read(rows_dropped):
     assert "or: refuted · 0.30 · class 0" in lines
 
 
-def test_where_the_table_is_printed_elsewhere_the_places_of_cells_are_said():
+def test_where_the_table_is_printed_elsewhere_the_rows_of_the_cells_are_printed_alone():
     lines = lines_of(RIVERS, answer(NILE + RHINE), with_table=False, name="rivers.csv, of 3 tables")
     assert lines == [
         "answer: 6,650 km, 1,230 km",
         "score 0.90 · read from 2 cells · table rivers.csv, of 3 tables",
-        "row 1, column 2 (length): 6,650 km",
-        "row 2, column 2 (length): 1,230 km",
+        "",
+        "row  river      length",
+        "──────────────────────",
+        "  1  Nile   [6,650 km]",
+        "  2  Rhine  [1,230 km]",
     ]
+    every = answer(cells(CITIES, *[(row, 0) for row in range(161)]), "COUNT", table=CITIES)
+    lines = lines_of(CITIES, every, with_table=False)
+    assert lines[-2:] == ["  5  [city 4]       4", "  … 156 rows, 156 of them with chosen cells"]
+    assert len(lines_of(CITIES, every, with_table=False, full=True)) == 5 + 161
+    assert lines_of(CITIES, Answer(answered=False), with_table=False) == ["no answer", "score 0.00"]
 
 
 def test_a_count_of_many_rows_and_a_table_of_many_columns_are_cut():

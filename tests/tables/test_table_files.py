@@ -1,5 +1,6 @@
 import csv
 import datetime
+import gzip
 import html
 import io
 import json
@@ -347,7 +348,7 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
     path = write(folder / "spans.html", page)
     filled = [cells for cells in spans if cells]
     if len(filled) < 2:
-        with pytest.raises(ValueError, match=r"expected a(t least 1 row| table)"):
+        with pytest.raises(ValueError, match=r"expected (rows below|a table)"):
             read_table(path)
         return
     table = read_table(path, PLAIN)
@@ -406,6 +407,12 @@ def test_a_table_comes_from_standard_input(monkeypatch):
         read(b"a\n\xff\n")
 
 
+LETTER = b"""Dear Ms Miller,
+
+thank you for your letter of 3 May, which I have read with interest.
+We would be glad to see you in June, if the weather is good.
+"""
+LINE = b"It rained all day and the car broke down. We took the train."
 BROKEN = [
     ("t.xlsx", b"PK\3\4", "expected a workbook of Excel, got: "),
     ("t.xlsm", zipped(a="b"), "looks like a zip archive"),
@@ -413,30 +420,40 @@ BROKEN = [
     ("t.xlsx", b"\x00\x01", "expected a workbook of Excel, got something else"),
     ("t.csv", b"%PDF-1.7", "looks like a PDF"),
     ("t.csv.gz", b"\x1f\x8b\x00", "expected a gzip file, got: "),
-    ("t.html", b"", "expected a page of HTML, got: "),
     ("t.html", b"<meta charset=klingon>", "expected an encoding such as utf-8 .*'klingon'"),
     ("t.htm", b"<p>none</p>", "expected a table, got a page without one"),
     ("t.md", b"no table", "expected a table with bars"),
-    ("t.json", b"", "expected valid JSON"),
     ("t.json", b'[[1], {"a": 1}]', "got a list of different things"),
     ("t.json", b'{"a": [1, [2]], "b": 3}', "got an object of other things"),
     ("t.json", b'{"a": [1], "b": [1, 2]}', "expected 1 cells in each column, got 2"),
     ("t.json", b'{"a": [[1]], "b": [{}]}', r"which, from 0 to 1, got 2 tables \(0: 'a'; 1: 'b'"),
-    ("t.json", b"[]", "expected at least 1 column, got 0"),
-    ("t.json", b"{}", "expected at least 1 column, got 0"),
+    ("t.json", b"[]", r"expected a table, got nothing \(file 't.json'\)"),
+    ("t.json", b"{}", "expected a table, got nothing"),
     ("t.json", b'[["a"], [["b"]]]', "expected text, a number or None, got list"),
-    ("t.csv", b"", r"expected at least 1 column, got 0 \(table 't.csv'\)"),
-    ("t.tsv", b"a\n", "expected at least 1 row"),
+    ("t.csv", b" \n", r"expected a table, got an empty file \(file 't.csv'\)"),
+    ("t.csv.gz", gzip.compress(b"", mtime=0), "expected a table, got an empty file"),
+    ("t.tsv", b"a\tb\n", r"rows below the header, got the header alone: a, b \(file 't.tsv'\)"),
+    ("t.txt", LETTER, "expected a table, got running text .*; set delimiter if it is one"),
+    ("t.csv", b"\n".join([LINE] * 3), "expected a table, got running text"),
     ("t.csv", b"a,b\n1,2\n3,4,5\n", r"2 cells as in the header, got 3 .*'t.csv', line 3\)"),
     ("t.csv", b'a,b\n1,"2\n3,4\n', r"unexpected end of data \(file 't.csv', line 3\)"),
     ("t.csv", b"a\nb\n\xff\n", r"UTF-8 text, got the byte 0xff \(file 't.csv', line 3\); set"),
-    ("t.jsonl", b"", "expected at least 1 column"),
     ("t.jsonl", b'["a"]\n{', r"expected valid JSON, got: .* \(file 't.jsonl', line 2\)"),
     ("t.jsonl", b'["a"]\n{"a": 1}', "expected a row as list, got dict .*line 2"),
     ("t.jsonl", b'{"a": 1}\n["b"]', "expected a row as dict, got a list .*line 2"),
     ("t.jsonl", b'{"a": 1, "a": 2}', r"a key twice in \['a', 'a'\] .*line 1"),
     ("t.jsonl", b'["a"]\n["b", "c"]', "expected 1 cells as in the header, got 2 .*line 2"),
 ]
+
+
+@cases(
+    "text, num_rows",
+    ("comment\nGood. I will come back.\nToo slow. The food was cold.\n", 2),
+    ("dish, taste\nred apple pie with cream, nice to eat\ngreen pear cake for two, too sweet\n", 2),
+    ("name   note\nanna   came late and\nbert   was there on time\n", 2),
+)
+def test_texts_in_columns_are_no_running_text(folder, text, num_rows):
+    assert read_table(write(folder / "texts.csv", text)).num_rows == num_rows
 
 
 @pytest.mark.parametrize(("name", "content", "message"), BROKEN)
