@@ -12,44 +12,51 @@ URL = "https://github.com/mate-tf/mate_tf"
 # inside the graph, and by tf-models-official.
 HAS_TEXT = 'sys_platform != "win32" and (sys_platform != "darwin" or platform_machine != "x86_64")'
 
-# Upper bounds stand where mate_tf/private_apis.py uses what a library does not promise to keep.
+# Without lower bounds a resolver may take versions of years ago. Upper bounds stand where
+# mate_tf/private_apis.py uses what a library does not promise to keep.
 CORE = [
-    "absl-py",
+    "absl-py>=1.4",
     "keras>=3.10,<3.16",
-    "narwhals",
-    "numpy",
-    "rich",
-    "safetensors",
+    "narwhals>=1.20",
+    "numpy>=1.26",
+    "rich>=13.7",
+    "safetensors>=0.4.3",
     "tensorflow>=2.20,<2.22",
     f"tensorflow-text>=2.20,<2.22; {HAS_TEXT}",
 ]
 EXTRAS = {
-    "beam": ["apache-beam[tfrecord]"],
+    "beam": ["apache-beam[tfrecord]>=2.70"],
     # Tables from HTML, Parquet and workbooks of Excel and OpenDocument.
-    "formats": ["lxml", "openpyxl", "pyarrow", "python-calamine", "xlrd"],
+    "formats": [
+        "lxml>=5.3",
+        "openpyxl>=3.1.3",
+        "pyarrow>=18",
+        "python-calamine>=0.3",
+        "xlrd>=2.0.1",
+    ],
     # TensorFlow's build with CUDA, of gigabytes. Builds that are packages of another name are no
     # extras: scripts/install_build.sh installs those for TPUs and for CPUs alone.
     "gpu": ["tensorflow[and-cuda]>=2.20,<2.22"],
-    "hub": ["huggingface_hub"],
+    "hub": ["huggingface_hub>=0.30"],
     # As gradio[mcp], whose bound of pydantic kserve's kubernetes does not keep.
     "mcp": ["gradio>=6,<7", "mcp>=1.21,<2"],
     "page": ["gradio>=6,<7"],
     # Sentences of linked passages, and columns chosen by the words of the question.
-    "passages": ["nltk"],
-    "plots": ["matplotlib"],
+    "passages": ["nltk>=3.9"],
+    "plots": ["matplotlib>=3.9.2"],
     # The tables most like a question, of many.
-    "search": ["bm25s"],
+    "search": ["bm25s>=0.2.6"],
     "serve": [
-        "fastapi",
-        "h11",
+        "fastapi>=0.115",
+        "h11>=0.16",
         "kserve>=0.21,<0.22",
-        "orjson",
-        "prometheus_client",
-        "pydantic",
+        "orjson>=3.10.7",
+        "prometheus_client>=0.20",
+        "pydantic>=2.8",
         "uvicorn>=0.30",
     ],
-    "spacy": ["spacy"],
-    "textblob": ["textblob"],
+    "spacy": ["spacy>=3.8"],
+    "textblob": ["textblob>=0.18"],
     "train": [
         # Their own requirements agree in these versions.
         "tensorflow~=2.20.0",
@@ -57,22 +64,23 @@ EXTRAS = {
         "tf-models-official~=2.20.0",
         # tensorflow_hub, which tf-models-official imports, needs pkg_resources at run time;
         # setuptools 82 no longer has it.
-        "setuptools<82",
+        "setuptools>=70,<82",
     ],
     "test": [
-        "axe-playwright-python",
-        "httpx",
-        "hypothesis",
-        "pandas",
-        "playwright",
-        "polars",
+        "axe-playwright-python>=0.1.4",
+        "httpx>=0.27",
+        "hypothesis>=6.112",
+        "pandas>=2.2.3",
+        "playwright>=1.48",
+        "polars>=1.10",
         "pytest>=8",
-        "pytest-xdist",
-        "scikit-learn",
-        "scipy",
+        "pytest-xdist>=3.6",
+        "scikit-learn>=1.5.2",
+        "scipy>=1.14.1",
+        "uv>=0.5",
     ],
-    "test-transformers": ["torch", "transformers>=5"],
-    "lint": ["import-linter", "mypy", "ruff"],
+    "test-transformers": ["torch>=2.6", "transformers>=5"],
+    "lint": ["import-linter>=2.1", "mypy>=1.13", "ruff>=0.12"],
 }
 # What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
 # what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a

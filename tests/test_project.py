@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import io
+import itertools
 import os
 import pathlib
 import re
@@ -10,6 +11,7 @@ import runpy
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -111,6 +113,46 @@ def test_constraints_name_versions_and_requirements_hold_in_this_environment(pac
     for text in packaging["install_requires"]:
         requirement = Requirement(text)
         assert requirement.specifier.contains(metadata.version(requirement.name)), text
+
+
+@pytest.fixture(scope="module")
+def resolve() -> Callable[[Sequence[str], str], subprocess.CompletedProcess]:
+    """Finds versions that fit together for a Python, with uv; a function of the requirements."""
+    uv = pytest.importorskip("uv", reason="uv is not installed").find_uv_bin()
+
+    def run(requirements: Sequence[str], python: str) -> subprocess.CompletedProcess:
+        command = [uv, "pip", "compile", "--quiet", f"--python-version={python}", "-"]
+        given = "\n".join(requirements)
+        return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
+
+    if run(["absl-py"], "3.12").returncode:
+        pytest.skip("there is no network")
+    return run
+
+
+PYTHONS = ["3.11", "3.12", "3.13"]
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("python", PYTHONS)
+@pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_all_extras_together_and_each_alone_resolve_on_every_python(
+    packaging, resolve, python, each
+):
+    assert [it[-4:] for it in packaging["classifiers"] if ":: 3." in it] == PYTHONS
+    for extra, requirements in packaging["extras_require"].items():
+        if each != (extra in ("all", "dev")):
+            done = resolve([*packaging["install_requires"], *requirements], python)
+            assert done.returncode == 0, f"{extra}: {done.stderr}"
+
+
+def test_every_requirement_has_a_lower_bound(packaging):
+    extras = packaging["extras_require"].values()
+    requirements = {*packaging["install_requires"], *itertools.chain(*extras)}
+    assert len(requirements) > 40
+    for requirement in map(Requirement, requirements):
+        operators = {one.operator for one in requirement.specifier}
+        assert operators & {">=", "~="}, requirement
 
 
 def test_bazel_knows_every_folder_of_the_library():
