@@ -76,6 +76,10 @@ def test_the_guide_to_the_layers_runs(tmp_path, monkeypatch):
     np.testing.assert_array_equal(names["again"].predict(names["inputs"], verbose=0), expected)
     assert names["auc"] > 0.95
     assert all(output.shape == (512, 32) for output in names["outputs"].values())
+    assert "of my own" in names["outputs"]
+    np.testing.assert_allclose(names["served"], names["tagger"](names["inputs"]), atol=1e-5)
+    assert names["views"].window.shape == (512, 4, 4, 42, 8)
+    assert names["context"].shape == (512, 4, 64, 8)
 
 
 @pytest.mark.medium

@@ -8,8 +8,6 @@ import dataclasses
 import functools
 import itertools
 import os
-import re
-import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
@@ -21,6 +19,7 @@ from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
+from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
@@ -235,7 +234,7 @@ class Predictor:
         for (table, question), example in zip(pairs, examples, strict=True):
             if not question.text.strip():
                 prepared.append(ConversionError("empty", "expected a question, got an empty one"))
-            elif table is not None and asks_nothing(question.text):
+            elif table is not None and english.asks_nothing(question.text):
                 problem = f"expected a question about the table, got {cut(question.text, 40)!r}"
                 prepared.append(ConversionError(ASKS_NOTHING, problem))
             elif isinstance(example, ConversionError):
@@ -311,19 +310,7 @@ class Predictor:
         return min(padded, self._builder.config.max_seq_length or padded)
 
 
-ASKS_NOTHING = "no question"
-_GREETINGS = set(
-    "hello hi hey hallo hola bonjour ciao greetings good morning afternoon evening day bye goodbye "
-    "thanks thank you please there ok okay".split()
-)
-
-
-def asks_nothing(text: str) -> bool:
-    """Whether a text has only punctuation, or no word that is not a greeting's."""
-    words = re.findall(r"\w+", text.casefold())
-    if not words:
-        return all(unicodedata.category(letter)[0] in "PZC" for letter in text)
-    return _GREETINGS.issuperset(words)
+ASKS_NOTHING = "no question"  # a reason of a ConversionError
 
 
 def _question(question: str | Question) -> Question:

@@ -6,6 +6,7 @@ it or is begun by it (Pop, population), or is nearly spelled like it (apolo, Apo
 
 import difflib
 import re
+import unicodedata
 from collections.abc import Collection, Iterable
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,:]\d+)*")
@@ -18,6 +19,10 @@ FUNCTION_WORDS = frozenset(
     " out over please she show so some tell than that the their them there these they this those to"
     " total under up us was we were what when where which who whom whose why will with would you"
     " your".split()
+)
+_GREETINGS = frozenset(
+    "hello hi hey hallo hola bonjour ciao greetings good morning afternoon evening day bye goodbye"
+    " thanks thank you please there ok okay".split()
 )
 # The commonest words of other languages that are none in English.
 _FOREIGN = frozenset(
@@ -46,6 +51,14 @@ def is_english(question: str) -> bool:
     given = words(question)
     num_foreign = sum(word in _FOREIGN for word in given)
     return num_foreign <= sum(word in FUNCTION_WORDS for word in given)
+
+
+def asks_nothing(question: str) -> bool:
+    """Whether a text has only punctuation, or no word that is not a greeting's."""
+    given = words(question)
+    if not given:
+        return all(unicodedata.category(letter)[0] in "PZC" for letter in question)
+    return _GREETINGS.issuperset(given)
 
 
 def is_named(word: str, question: Collection[str]) -> bool:

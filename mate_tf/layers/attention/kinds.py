@@ -215,11 +215,16 @@ class SelfAttention(keras.layers.Layer):
             self.grammar_bias = GrammarBias(num_heads, alpha, name="grammar", dtype=dtype)
         self.dropout = Dropout(dropout, name="dropout", dtype=dtype)
         biases = self.relations, self.grammar_bias
-        self.implementation = implementation_of(
-            Heads(num_heads, head_size, attention, temperature, self.compute_dtype, *biases)
+        self.use(
+            implementation_of(
+                Heads(num_heads, head_size, attention, temperature, self.compute_dtype, *biases)
+            )
         )
-        self.plan = self.implementation.plan
-        self.attend = self.implementation.attend
+
+    def use(self, implementation: Implementation) -> None:
+        """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
+        self.implementation = implementation
+        self.plan, self.attend = implementation.plan, implementation.attend
 
     def build(self, hidden_shape, *_) -> None:
         hidden_size = hidden_shape[-1]
