@@ -116,7 +116,7 @@ def test_a_body_in_pieces_is_handed_on_as_one():
     id_ = (b"x-request-id", b"my-id.1")
     assert ask(messages, connection=connection, log=log, headers=[id_]) == (200, b"1234567890", [])
     assert connection.told == ["1.1", "reply"]
-    assert re.fullmatch(r"my-id\.1 1\.2\.3\.4 POST /a\\nb 200 ok 10 bytes \d\.\d{3} s", log[0])
+    assert re.fullmatch(r"my-id\.1 1\.2\.3\.4 POST /a%0Ab 200 ok 10 bytes \d\.\d{3} s", log[0])
 
 
 @pytest.mark.parametrize("given", [b"", b"a b", b"a\r\nb", b"x" * 65])
