@@ -2,12 +2,15 @@
 
 import os
 import pickle
+import subprocess
+import sys
 
 import pytest
 
+from mate_tf.features import english
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
-from tests.small import two_devices
+from tests.small import ROOT, two_devices
 
 CITIES = {"city": ["Lima", "Oslo"], "people": [10, 2]}
 
@@ -30,6 +33,9 @@ def test_whatever_holds_a_table_is_asked(predictor):
 def test_what_is_no_question_is_refused(predictor):
     for question, error, match in (
         (" ", ValueError, "expected a question, got an empty one"),
+        ("Hello!", ValueError, "expected a question about the table, got 'Hello!'"),
+        ("thank you", ValueError, "about the table"),
+        ("?", ValueError, "about the table"),
         (Table.of(CITIES), TypeError, "expected a question or a list of questions after the table"),
         ([3], TypeError, "expected a question as text or Question, got int"),
     ):
@@ -37,6 +43,19 @@ def test_what_is_no_question_is_refused(predictor):
             predictor.answer(CITIES, question)
     ((_, _, answer),) = predictor.answer_all([(Table.of(CITIES), Question(" "))])
     assert str(answer) == "expected a question, got an empty one"
+    for question in ("Oslo", "hello, which city?", "Hi-Lo", "¿?1", "東京", "no", "$"):
+        assert not english.asks_nothing(question), question
+
+
+def test_loading_and_asking_logs_nothing():
+    code = (
+        "import mate_tf\n"
+        "model = mate_tf.from_pretrained()\n"
+        "print(model.answer({'city': ['Lima', 'Oslo'], 'people': [10, 2]}, 'which city?').answered)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout in ("True\n", "False\n")
 
 
 def test_a_forked_process_is_told_to_load_anew(predictor, monkeypatch):

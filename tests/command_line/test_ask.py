@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 import unittest.mock
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mate_tf.answers.answer import SelectedCell, answer_of_cells, apply_min_score
+from mate_tf.command_line import arguments
 from mate_tf.command_line import ask as ask_command
 from mate_tf.command_line.ask import is_path
 from mate_tf.command_line.main import main
@@ -292,6 +294,16 @@ def test_a_delimiter_goes_on_to_the_table(capsys, tmp_path, predictors):
     assert "expected one character as delimiter, got 'ab'; tab stands" in capsys.readouterr().err
 
 
+def test_what_takes_longer_than_a_moment_is_said_on_a_terminal(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    with arguments.waiting("Loading the model", seconds=0.0):
+        time.sleep(0.3)
+    with arguments.waiting("Loading nothing", seconds=60):
+        pass
+    said = capsys.readouterr().err
+    assert "Loading the model" in said and "nothing" not in said
+
+
 @pytest.mark.parametrize("text", ["", "\n", "\n \n"])
 def test_no_question_on_standard_input_is_an_error(capsys, monkeypatch, predictors, cities, text):
     set_stdin(monkeypatch, text)
@@ -337,6 +349,29 @@ def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
     (line,) = captured.err.splitlines()
     assert line.startswith(f"mate-tf: {message}")
     assert (captured.out, predictors) == ("", [])
+
+
+def test_a_table_that_cannot_fit_is_refused_before_a_model_is_loaded(capsys, tmp_path, predictors):
+    path = tmp_path / "long.csv"
+    path.write_text("a,b\n" + "1,2\n" * 10_000)
+    assert ask(path, "which?") == 1
+    limit = "expected at most 16384 tokens, got at least 20005 (table 'long.csv')"
+    remedy = "raise --max-tokens or set --drop-rows-to-fit"
+    assert capsys.readouterr().err == f"mate-tf: {limit}; {remedy}\n"
+    path.write_text(",".join(map(str, range(300))) + "\n" + ",".join("a" * 300))
+    assert ask(path, "which?") == 1
+    assert "at most 255 columns, got 300 (table 'long.csv'); leave" in capsys.readouterr().err
+    assert predictors == []
+
+
+def test_closed_streams_are_no_traceback(cities):
+    for closed, status in (("<&-", 1), (">&-", 1), ("2>&-", 1)):
+        done = subprocess.run(
+            f'"{sys.executable}" -m mate_tf ask "{cities}.none" {closed}',
+            cwd=ROOT, shell=True, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stdout) == (status, "")
+        assert "Traceback" not in done.stderr
 
 
 def test_an_error_is_cut_however_long_a_key_of_the_table_is(capsys, tmp_path):
