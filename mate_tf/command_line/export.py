@@ -96,7 +96,10 @@ def run(options: argparse.Namespace) -> None:
         stored = run_model(options.model_dir, max_seq_length=options.max_seq_length)
     export_stored(stored, options.output_dir)
     task = answering_task(stored.task_config).name
-    say(f"exported {stored.name} ({task}) to {options.output_dir}")
+    name = stored.name
+    if stored.step == 0:
+        name = f"the weights that {options.model_dir} began with, for no evaluation was better,"
+    say(f"exported {name} ({task}) to {options.output_dir}")
 
 
 def _published(options: argparse.Namespace) -> Any:

@@ -1,6 +1,7 @@
 """mate-tf train: records become a run, from the model that comes with the package or others."""
 
 import argparse
+import pathlib
 from typing import Any
 
 from mate_tf.command_line import arguments
@@ -79,6 +80,7 @@ def run(options: argparse.Namespace) -> None:
     """Trains as the options say, and prints the run's evaluations."""
     from mate_tf.evaluation.report import evaluations_table
     from mate_tf.paths import as_path
+    from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.distribution import is_chief
     from mate_tf.training.examples import expected_seconds
     from mate_tf.training.loop import read_evaluations
@@ -104,6 +106,17 @@ def run(options: argparse.Namespace) -> None:
         train_run(config, data_dir, model_dir, start, on_begin=say_how_long, **load_options)
         if is_chief():
             say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))
+            if start is not None and isinstance(config, TableQATrainingConfig):
+                _calibrate(model_dir, start)
+
+
+def _calibrate(model_dir: pathlib.Path, start: str) -> None:
+    """Stores the calibration of the first weights with the best ones, unless they have one."""
+    from mate_tf.weights.folder import read_calibration, write_calibration
+
+    calibration = read_calibration(start)
+    if calibration is not None and read_calibration(model_dir) is None:
+        write_calibration(model_dir, calibration)
 
 
 def _config(options: argparse.Namespace) -> Any:
@@ -126,7 +139,9 @@ def _config(options: argparse.Namespace) -> Any:
     if options.init_checkpoint == RANDOM:
         options.init_checkpoint = None
     if is_starting_point:
-        return fitted(options.config, options.data_dir)
+        return fitted(
+            options.config, options.data_dir, options.init_checkpoint == str(DEFAULT_MODEL)
+        )
     return find_config(options.config)
 
 

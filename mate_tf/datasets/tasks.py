@@ -4,6 +4,7 @@ A reader takes the data set's folder and a split and yields each table and quest
 None for a sentence without a table, and a LinkedTable if cells link to passages.
 """
 
+import bisect
 import dataclasses
 import functools
 import hashlib
@@ -38,17 +39,20 @@ class Division:
 
     A table's part depends on the hash of its name, so that all questions about a table are in the
     same part, whatever the order of the files. Only if there are so few tables that a part would be
-    empty, the part gets a table of another one (`filled`).
+    empty, the part gets a table of another one (`filled`). A few tables' questions are divided one
+    by one (`of_questions`).
 
     Attributes:
         split: the split.
         parts: names, each with its percentage of the tables; one may be that of the split.
         moved: tables that are in another part than the hash says, each with its part.
+        by_questions: whether questions are divided instead; `moved` then has each of them.
     """
 
     split: str
     parts: tuple[tuple[str, int], ...]
     moved: tuple[tuple[str, str], ...] = ()
+    by_questions: bool = False
 
     def __post_init__(self) -> None:
         percentages = [percentage for _, percentage in self.parts]
@@ -125,12 +129,25 @@ class Division:
             parts[chosen] = moved[chosen] = name
         return dataclasses.replace(self, moved=tuple(sorted(moved.items())))
 
-    def part_of(self, table_id: str) -> str:
-        """The name of the part that a table is in."""
-        for moved, name in self.moved:
-            if moved == table_id:
-                return name
-        position = _position(table_id)
+    def of_questions(self, question_ids: Iterable[str]) -> "Division":
+        """The division of these questions, in the order of their hashes, whatever their tables."""
+        ids = sorted(question_ids, key=lambda id_: (_position(id_), id_))
+        ends = itertools.accumulate(percentage for _, percentage in self.parts)
+        numbers = [round(len(ids) * end / 100) for end in ends]
+        names = (self.names[bisect.bisect(numbers, place)] for place in range(len(ids)))
+        return dataclasses.replace(
+            self, moved=tuple(zip(ids, names, strict=True)), by_questions=True
+        )
+
+    @functools.cached_property
+    def _moved(self) -> dict[str, str]:
+        return dict(self.moved)
+
+    def part_of(self, id_: str) -> str:
+        """The name of the part that a table, or a question, is in."""
+        if id_ in self._moved:
+            return self._moved[id_]
+        position = _position(id_)
         for name, percentage in self.parts:
             position -= percentage
             if position < 0:
@@ -260,7 +277,12 @@ def read_split(
     if division is None or split not in division.names:
         return TASKS[task].read(directory, split, **options)
     pairs = TASKS[task].read(directory, division.split, **options)
-    return (pair for pair in pairs if division.part_of(plain_table(pair[0]).table_id) == split)
+
+
+    def id_of(item: Any, question: Question) -> str:
+        return question.question_id if division.by_questions else plain_table(item).table_id
+
+    return (pair for pair in pairs if division.part_of(id_of(*pair)) == split)
 
 
 def splits_there(task: str, directory: str, original: bool = False) -> tuple[list[str], list[str]]:

@@ -47,6 +47,8 @@ from mate_tf.tables.table import Question
 # From items, a name for them and what one is called to the same items, such as a progress bar.
 Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
 _QUESTIONS_DIVIDED = Division("train", (("train", 90), ("dev", 10)))
+_FEW_TABLES_DIVIDED = Division("train", (("train", 80), ("dev", 20)))
+_FEW_TABLES = 10  # fewer would give a dev split of one table, or of none
 _TABLES_DIVIDED = Division("train", (("train", 95), ("dev", 5)))
 
 
@@ -70,8 +72,9 @@ class Creation:
             the folder to write.
         vocab_file: BERT's or TAPAS's vocabulary.
         splits: which splits; None for all that are there.
-        division: how a split is divided by its tables. Without one, and without a dev split, some
-            tables of one's own training split become one.
+        division: how a split is divided by its tables. Without one, and without a dev split, a
+            tenth of one's own training tables, or a fifth of the questions about fewer than ten,
+            become one.
         num_shards, seed: files to spread each split over, None for one; and of their order.
         beam_options: of Apache Beam, which then makes the records, such as "--runner=FlinkRunner"
             or "--direct_num_workers=4"; None for this process.
@@ -123,16 +126,20 @@ def create_records(
 
     is_own = not task.splits and not creation.splits
     if division is None and is_own and "dev" not in names and "train" in names:
-        ids = table_ids("train")
-        first = next(ids, None)
-        if any(table_id != first for table_id in ids):
+        division = _by_few_tables(read(split="train"))
+        if division is None:
             division = _QUESTIONS_DIVIDED
             yield _divided(division)
         else:
-            yield "no dev split: there is one table alone, which cannot be divided"
+            parts = Counter(name for _, name in division.moved)
+            yield (
+                f"no dev split: {parts['dev']} of {parts.total()} questions are kept for dev; a "
+                "dev.jsonl or --divide changes that"
+            )
     if division is not None:
         names = division.divided(names)
-        division = division.filled(table_ids(division.split))
+        if not division.by_questions:
+            division = division.filled(table_ids(division.split))
     conversion = conversion_of(creation.task, features, creation.vocab_file, tagger, division)
     prepare_folder(creation.output_dir, conversion, names, creation.vocab_file)
 
@@ -224,12 +231,28 @@ def write_interactions(directory: Path, split: str) -> None:
                 writer.write(interaction.SerializeToString())
 
 
+def _by_few_tables(pairs: Iterable[tuple[Any, Question]]) -> Division | None:
+    """A division of the questions about few tables; None where the tables are to be divided."""
+    table_ids, question_ids = set[str](), list[str]()
+    for item, question in pairs:
+        table_ids.add(plain_table(item).table_id)
+        question_ids.append(question.question_id)
+        if len(table_ids) == _FEW_TABLES:
+            return None
+    if len(question_ids) < 3:
+        raise ValueError(
+            f"expected at least 3 questions, so that one can be kept for dev, got "
+            f"{len(question_ids)}; add questions, or a dev.jsonl"
+        )
+    return _FEW_TABLES_DIVIDED.of_questions(question_ids)
+
+
 def _divided(division: Division) -> str:
-    """What is said where a division was not asked for."""
+    """The sentence on a division that was not asked for."""
     percentages = ", ".join(f"{percent} % {name}" for name, percent in division.parts)
     return (
-        f"no dev split: the training tables are divided ({percentages}); a choice of splits or a "
-        "division changes that"
+        f"no dev split: the training tables are divided ({percentages}); --divide changes "
+        "that"
     )
 
 

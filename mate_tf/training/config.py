@@ -65,6 +65,8 @@ class TrainingConfig:
             is evaluated and kept as the best; None for the weights themselves.
         early_stopping_patience: training ends after so many evaluations in a row without a better
             one; None for all steps.
+        early_stopping_loss: training ends after an evaluation that is no better than the best if
+            the mean loss since the evaluation before it is lower than this; None for all steps.
         steps_per_loop: steps in one call of the accelerator's program, which a TPU needs for its
             speed; all batches then have one length.
         encoder: sizes, positions and attention.
@@ -99,6 +101,7 @@ class TrainingConfig:
     keep_checkpoints: int = 2
     ema_decay: float | None = None
     early_stopping_patience: int | None = None
+    early_stopping_loss: float | None = None
     steps_per_loop: int = 1
     encoder: EncoderConfig
     max_seq_length: int = 512
@@ -112,7 +115,7 @@ class TrainingConfig:
         counts = [f.name for f in dataclasses.fields(self) if f.name.endswith(_AT_LEAST_ONE)]
         require_fields(self, lambda v: v >= 1, "of at least 1", *counts)
         ratios = "head_learning_rate_ratio", "attention_bias_learning_rate_ratio"
-        limits = "max_gradient_norm", "max_gradient_value"
+        limits = "max_gradient_norm", "max_gradient_value", "early_stopping_loss"
         require_fields(self, lambda v: v > 0.0, "above 0", *ratios, *limits)
         require_fields(
             self, lambda v: v >= 0.0, "of at least 0", "learning_rate", "perturbed_copies"
@@ -167,10 +170,18 @@ class TableQATrainingConfig(TrainingConfig):
     Attributes:
         eval_questions: how many questions of the dev split, from its start, each evaluation
             answers; None for all.
+        known_share: the share of the steps that learn from questions of the kinds that the
+            package's model knows (mate_tf/training/known_questions.py), so that it does not forget
+            them; for training from its weights.
     """
 
     task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
     eval_questions: int | None = None
+    known_share: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        require_fields(self, lambda v: 0.0 <= v < 1.0, "from 0 to below 1", "known_share")
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -36,7 +36,12 @@ from mate_tf.records.conversion import (
 from mate_tf.records.records import check_records, name_example, schemas
 from mate_tf.records.splits import split_files
 from mate_tf.tasks import model_of
-from mate_tf.training.config import RecordSet, RunConfig, TrainingConfig
+from mate_tf.training.config import (
+    RecordSet,
+    RunConfig,
+    TableQATrainingConfig,
+    TrainingConfig,
+)
 from mate_tf.training.distribution import Batch, check_batch_size
 from mate_tf.training.trainer import Task
 
@@ -172,15 +177,23 @@ class Evaluation(NamedTuple):
 
 
 def make_task(
-    config: TrainingConfig, data_dir: str | pathlib.Path, model: EncoderTask, evaluation: Evaluation
+    config: TrainingConfig,
+    data_dir: str | pathlib.Path,
+    model: EncoderTask,
+    evaluation: Evaluation,
+    known: str | None = None,
 ) -> Task:
-    """The model's training on the train split; batches of several sets of records take turns."""
+    """The model's training on the train split; batches of several sets of records take turns.
+
+    So do batches of a file of known questions, with config.known_share of the turns.
+    """
     check_batch_size(config.batch_size, config.gradient_accumulation_steps)
     sets = config.record_sets
+    share = config.known_share if known and isinstance(config, TableQATrainingConfig) else 0.0
 
-    def batches_of(records: RecordSet, skip: int) -> tf.data.Dataset:
+    def batches_of(records: RecordSet, skip: int, file: str | None = None) -> tf.data.Dataset:
         batches = training_batches(
-            split_files(data_dir, f"train{records.suffix}"),
+            file or split_files(data_dir, f"train{records.suffix}"),
             records.batch_size,
             config.seed,
             records.length_buckets,
@@ -189,6 +202,18 @@ def make_task(
             perturbed_copies=config.perturbed_copies,
         )
         return batches.map(without_texts)
+
+    def with_known(step: int) -> tf.data.Dataset:
+        num_known = int(share * step)
+        own = batches_of(sets[0], step - num_known)
+        steps = tf.data.Dataset.counter(step)
+
+        def turn(number: tf.Tensor) -> tf.Tensor:
+            number = tf.cast(number, tf.float64)
+            return tf.cast(share * (number + 1), tf.int64) - tf.cast(share * number, tf.int64)
+
+        datasets = [own, batches_of(sets[0], num_known, known)]
+        return tf.data.Dataset.choose_from_datasets(datasets, steps.map(turn))
 
     def train_dataset(step: int) -> tf.data.Dataset:
         # Set n gives the batches whose number is n modulo the number of sets.
@@ -199,7 +224,8 @@ def make_task(
         turns = tf.data.Dataset.counter(step).map(lambda number: number % len(sets))
         return tf.data.Dataset.choose_from_datasets(datasets, turns)
 
-    return Task(model, train_dataset, evaluation.evaluate, evaluation.best_by)
+    batches = with_known if share else train_dataset
+    return Task(model, batches, evaluation.evaluate, evaluation.best_by, share)
 
 
 def dev_examples(config: TrainingConfig, data_dir: str | pathlib.Path) -> tf.data.Dataset:

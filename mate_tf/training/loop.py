@@ -4,13 +4,13 @@ import contextlib
 import dataclasses
 import errno
 import json
-import math
 import os
 import pathlib
 import zlib
 from collections.abc import Iterator, Mapping
 
 import keras
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -30,6 +30,7 @@ from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orb
 from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
 EVALUATIONS_FILE = "evaluations.jsonl"
+_SCALARS = ("step", "value", "loss", "start", "last_step", "num_since")  # of BestSoFar
 _DISK_IS_FULL = (errno.ENOSPC, errno.EDQUOT)
 _LOST = (
     tf.errors.UnavailableError,
@@ -39,8 +40,16 @@ _LOST = (
 )
 
 
-def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> dict[str, float]:
+def train(
+    task: Task,
+    config: TrainingConfig,
+    model_dir: str | pathlib.Path,
+    evaluates_start: bool = False,
+) -> dict[str, float]:
     """Trains to the config's number of steps, from the latest checkpoint where there is one.
+
+    With `evaluates_start` the first weights are evaluated too, as step 0: the best ones may be
+    those.
 
     A run that was interrupted and resumed gives the same weights as one that was not. Call it on
     each worker, in the strategy scope that the model was made in, with a folder that all workers
@@ -58,19 +67,23 @@ def train(task: Task, config: TrainingConfig, model_dir: str | pathlib.Path) -> 
     """
     model_dir = as_path(model_dir)
     with explained(model_dir), Termination() as termination:
-        metrics = _train(task, config, model_dir, termination)
+        metrics = _train(task, config, model_dir, evaluates_start, termination)
         if termination.is_asked:  # too late for another step, but not for what follows the run
             raise Terminated
         return metrics
 
 
 def _train(
-    task: Task, config: TrainingConfig, model_dir: pathlib.Path, termination: Termination
+    task: Task,
+    config: TrainingConfig,
+    model_dir: pathlib.Path,
+    evaluates_start: bool,
+    termination: Termination,
 ) -> dict[str, float]:
     optimizer = make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
-    best = BestSoFar()
+    best = BestSoFar(trainer.losses)
     # Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
     # dict, without a word.
     weights = {path: weight.value for path, weight in weights_by_path(task.model).items()}
@@ -107,15 +120,17 @@ def _train(
         # Not controller.train_and_evaluate, which would evaluate at other steps after a resume. And
         # a manager with an interval would save at the first opportunity, not at multiples.
         metrics: dict[str, float] | None = None
-        patience = config.early_stopping_patience or math.inf
         done = int(step.numpy())
         while True:
             # Due also after a resume: a checkpoint does not know its own step's evaluation.
-            is_due = done == config.num_steps or (done and done % config.eval_interval == 0)
-            if is_due and best.last_step < done:
+            is_due = done == config.num_steps or done % config.eval_interval == 0
+            if is_due and best.last_step < done and (done or evaluates_start):
                 metrics = controller.evaluate()
-            if done == config.num_steps or best.num_since >= patience:
+            reason = best.reason_to_stop(config) if best.last_step == done else ""
+            if done == config.num_steps or reason:
                 break
+            if best.last_step == done:
+                best.losses.clear()
             intervals = (config.eval_interval, config.checkpoint_interval)
             multiples = [(done // interval + 1) * interval for interval in intervals]
             target = min(*multiples, config.num_steps)
@@ -134,7 +149,7 @@ def _train(
             if done in (*multiples, config.num_steps):  # the evaluation may be interrupted
                 save(checkpoint_number=done)
         if done < config.num_steps:
-            logging.info("step %d: stopping, for %d evaluations were no better", done, patience)
+            logging.info("step %d: stopping, for %s", done, reason)
             save(checkpoint_number=done)  # again, so that it knows of the last evaluation
         return metrics or controller.evaluate()
 
@@ -226,31 +241,56 @@ def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
 class BestSoFar(tf.train.experimental.PythonState):
     """Which evaluation was the best, the latest, and how many followed the best.
 
-    A later one with the same value is no better, and one with NaN never is.
+    Of two with the same value the one with the lower loss is better, and then the earlier one; one
+    with NaN never is. `losses` are those of the steps since the latest, to which training adds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, losses: list[float]) -> None:
         self.step = 0
-        self.value = float("-inf")
-        self.last_step = 0
+        self.value, self.loss = float("-inf"), float("inf")
+        self.start: float | None = None
+        self.last_step = -1
         self.num_since = 0
+        self.losses = losses
 
-    def add(self, step: int, value: float) -> bool:
+    def add(self, step: int, value: float, loss: float) -> bool:
         """Takes the next evaluation and returns whether it is the best so far."""
         self.last_step = step
-        if not value > self.value:  # which holds for NaN too
+        if step == 0:
+            self.start = value
+        is_better = value > self.value or (value == self.value and loss < self.loss)
+        if not is_better:  # which holds for NaN too
             self.num_since += 1
             return False
-        self.step, self.value, self.num_since = step, value, 0
+        self.step, self.value, self.loss, self.num_since = step, value, loss, 0
         return True
 
+    def reason_to_stop(self, config: TrainingConfig) -> str:
+        """Why training ends after the latest evaluation; "" if it goes on."""
+        if config.early_stopping_patience and self.num_since >= config.early_stopping_patience:
+            return f"{self.num_since} evaluations were no better"
+        if self.losses and self.num_since and config.early_stopping_loss:
+            mean = sum(self.losses) / len(self.losses)
+            if mean < config.early_stopping_loss:
+                return f"all is learned (a loss of {mean:.4f}), and the evaluation was no better"
+        return ""
+
+    def __str__(self) -> str:
+        if self.start is None:
+            return f"best {self.value:.4f} at step {self.step}"
+        if self.step == 0:
+            return f"start {self.value:.4f}; none is better"
+        return f"start {self.start:.4f}; best {self.value:.4f} after step {self.step}"
+
     def serialize(self) -> bytes:
-        return json.dumps([self.step, self.value, self.last_step, self.num_since]).encode()
+        scalars = {name: getattr(self, name) for name in _SCALARS}
+        return json.dumps(scalars | {"losses": self.losses}).encode()
 
     def deserialize(self, string_value: bytes) -> None:
-        # Some checkpoints do not say how many followed.
-        values = [*json.loads(string_value), 0]
-        self.step, self.value, self.last_step, self.num_since, *_ = values
+        values = json.loads(string_value)
+        self.losses[:] = values["losses"]
+        for name in _SCALARS:
+            setattr(self, name, values[name])
 
 
 @dataclasses.dataclass(eq=False)
@@ -272,15 +312,14 @@ class Evaluator(orbit.AbstractEvaluator):
             texts = {name: text for name, text in results.items() if isinstance(text, str)}
             metrics = {name: float(results[name]) for name in results if name not in texts}
             self._show(step, texts)
-            (metrics[best_by],) = chief_values([metrics[best_by]])
-            if self.best.add(step, metrics[best_by]):
+            metrics[best_by], loss = chief_values([metrics[best_by], metrics.get("loss", np.nan)])
+            if self.best.add(step, metrics[best_by], loss):
                 self.best_weights.save(checkpoint_number=step)
                 if is_chief():  # the calibration was for the best weights before
                     (self.folder / CALIBRATION).unlink(missing_ok=True)
         self._write({"step": step} | metrics)
         scores = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
-        best = f"best {best_by} {self.best.value:.4f} at step {self.best.step}"
-        logging.info("step %d evaluation: %s  (%s)", step, scores, best)
+        logging.info("step %d evaluation: %s  (%s: %s)", step, scores, best_by, self.best)
         return metrics
 
     def _write(self, evaluation: Mapping[str, float]) -> None:

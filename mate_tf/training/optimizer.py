@@ -127,7 +127,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
             self._swap_averages()
 
     def _swap_averages(self) -> None:
-        if self.use_ema:
+        if self.use_ema and self.iterations > 0:  # before, there is no average
             for variable, average in zip(self._averaged, moving_averages(self), strict=True):
                 value = tf.identity(variable.value)
                 variable.assign(average.value)

@@ -18,7 +18,7 @@ from mate_tf.records.conversion import file_sha256
 from mate_tf.records.records import complete_file
 from mate_tf.tables.text_files import complete_text_file, read_json
 from mate_tf.tasks import task_of
-from mate_tf.training.config import RunConfig
+from mate_tf.training.config import RunConfig, TableQATrainingConfig
 from mate_tf.weights.run import read_run_config
 
 CONFIG_FILE = "config.json"
@@ -54,7 +54,14 @@ def train_run(
     import keras
 
     from mate_tf.training.distribution import describe_devices, is_chief
-    from mate_tf.training.examples import build_model, make_task, record_files, save_conversion
+    from mate_tf.training.examples import (
+        build_model,
+        make_task,
+        record_files,
+        records_conversion,
+        save_conversion,
+    )
+    from mate_tf.training.known_questions import known_records
     from mate_tf.training.loop import train
     from mate_tf.weights.initial import load_weights
 
@@ -73,7 +80,11 @@ def train_run(
             if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
                 init_checkpoint = absolute(init_checkpoint)
         evaluation = task_spec.dev_evaluation(config, data_dir, model)
-        task = make_task(config, data_dir, model, evaluation)
+        known = None
+        if isinstance(config, TableQATrainingConfig) and config.known_share:
+            made = records_conversion(config, data_dir)
+            known = held.enter_context(known_records(made, data_dir / "vocab.txt"))
+        task = make_task(config, data_dir, model, evaluation, known)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():
             held.enter_context(_only_training(model_dir))
@@ -93,7 +104,8 @@ def train_run(
             if begins and on_begin is not None:
                 on_begin()
         logging.info("%s", describe_devices(config.dtype))
-        return train(task, config, model_dir)
+        has_start = bool(init_checkpoint) and not load_options.get("reset_heads")
+        return train(task, config, model_dir, has_start)
 
 
 @contextlib.contextmanager

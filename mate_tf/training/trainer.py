@@ -9,6 +9,7 @@ import math
 import signal
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from types import FrameType
 from typing import Any
@@ -24,6 +25,7 @@ from mate_tf.training.optimizer import BertAdamW
 
 orbit = import_extra("orbit", "train", "to train")
 _AbstractTrainer: Any = orbit.AbstractTrainer
+_KNOWN = "known_loss"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,12 +40,18 @@ class Task:
             their order must depend on the seed only.
         evaluate: metrics on held-out data, and texts in Markdown, by name.
         best_by: the metric of `evaluate` by which the best evaluation is chosen; more is better.
+        known_share: the share of the batches that are of known questions (`is_known`).
     """
 
     model: Any
     train_dataset: Callable[[int], tf.data.Dataset]
     evaluate: Callable[[], Mapping[str, float | str]]
     best_by: str
+    known_share: float = 0.0
+
+    def is_known(self, step: int) -> bool:
+        """Whether a step, which counts from 1, learns from known questions."""
+        return int(self.known_share * step) > int(self.known_share * (step - 1))
 
 
 class Terminated(SystemExit):
@@ -117,8 +125,9 @@ class Progress:
     """Averages the metrics of steps, and logs a line every few seconds.
 
     Metrics are tensors or numbers; "num_examples" and "num_tokens" are counts, the others are
-    averaged. Tensors are read only when a line is due, so that steps can overlap. `num_steps` are
-    those of the whole run, for the time left.
+    averaged over the steps that have them: each has a "loss" or a "known_loss". Tensors are read
+    only when a line is due, so that steps can overlap. `num_steps` are those of the whole run, for
+    the time left.
     """
 
     def __init__(
@@ -129,6 +138,7 @@ class Progress:
         self._clock = clock
         self._began = clock()
         self._steps_done = 0
+        self.losses: list[float] = []
         self.start()
 
     def start(self) -> None:
@@ -152,28 +162,32 @@ class Progress:
         return self._summary(self._steps, self._started)
 
     def check_finite(self, step: int) -> None:
-        """FloatingPointError with the first step since `start` whose loss is not finite."""
+        """Adds to `losses` those since `start`; FloatingPointError with the first not finite."""
         for number, metrics in enumerate(self._steps, start=step + 1 - len(self._steps)):
-            if not math.isfinite(metrics["loss"]):
-                raise FloatingPointError(
-                    f"expected a finite loss, got {float(metrics['loss'])} at step {number}"
-                )
+            loss = float(metrics["loss" if "loss" in metrics else _KNOWN])
+            if not math.isfinite(loss):
+                raise FloatingPointError(f"expected a finite loss, got {loss} at step {number}")
+            if _KNOWN not in metrics:
+                self.losses.append(loss)
 
     def _summary(self, steps: list[Mapping], started: float) -> dict[str, float]:
-        sums = {name: sum(float(metrics[name]) for metrics in steps) for name in steps[0]}
+        values: dict[str, list[float]] = defaultdict(list)
+        for metrics in steps:
+            for name, value in metrics.items():
+                values[name].append(float(value))
         # Only once the tensors are read are the steps really over.
         seconds = max(self._clock() - started, 1e-9)
-        means = {name: total / len(steps) for name, total in sums.items()}
-        for name in ("examples", "tokens"):
-            means.pop(f"num_{name}", None)
-            means[f"{name}_per_second"] = sums.get(f"num_{name}", 0.0) / seconds
-        return means
+        counts = {name: sum(values.pop(f"num_{name}", [])) for name in ("examples", "tokens")}
+        means = {name: sum(of_name) / len(of_name) for name, of_name in values.items()}
+        return means | {f"{name}_per_second": count / seconds for name, count in counts.items()}
 
     def _format(self, step: int, means: Mapping[str, float]) -> str:
         elapsed = self._clock() - self._began
         left = elapsed / self._steps_done * (self._num_steps - step)
+        losses = {"loss": "loss", _KNOWN: "loss of known questions"}
+        shown = (f"{text} {means[name]:.4f}" for name, text in losses.items() if name in means)
         return (
-            f"step {step}/{self._num_steps}  loss {means['loss']:.4f}  "
+            f"step {step}/{self._num_steps}  {'  '.join(shown)}  "
             f"learning rate {means['learning_rate']:.2e}  "
             f"{means['examples_per_second']:.1f} examples/s  "
             f"{means['tokens_per_second']:.0f} tokens/s  {format_seconds(left)} left"
@@ -205,6 +219,11 @@ class Trainer(_AbstractTrainer):
         self._batches: Iterator[Batch] | None = None
 
     @property
+    def losses(self) -> list[float]:
+        """Those of all steps so far that are not on known questions; others may clear the list."""
+        return self._progress.losses
+
+    @property
     def global_step(self) -> tf.Variable:
         """The number of updates made."""
         return self._optimizer.iterations.value
@@ -220,6 +239,8 @@ class Trainer(_AbstractTrainer):
         while done < last:
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
+                if self._task.is_known(done):
+                    metrics = {_KNOWN if name == "loss" else name: metrics[name] for name in metrics}
                 self._progress.add(done, metrics)
             # The same on all workers after the same step.
             if sum_over_workers([self._termination.is_asked])[0]:

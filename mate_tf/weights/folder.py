@@ -26,6 +26,8 @@ WARM_UP_FILE = f"{EXTRA}/tf_serving_warmup_requests"  # as TensorFlow Serving ca
 CALIBRATION_FILE = "calibration.json"
 # A run reduced to its weights (`export_weights`); its README.md describes it.
 DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
+# Of the kinds that it knows: JSON Lines for training from it (experiments/demo_data).
+KNOWN_QUESTIONS = DEFAULT_MODEL / "known_questions.jsonl.gz"
 SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or another program's
 VARIABLES = "variables/variables"  # the prefix of a checkpoint
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")

@@ -32,7 +32,7 @@ from mate_tf.weights.loading import (
 
 FILE = "model.safetensors"
 BEST_FOLDER = "best"  # of a run: the weights of its best evaluation
-CALIBRATION = "calibration.json"  # of the weights, where `mate-tf calibrate` wrote it
+CALIBRATION = "calibration.json"  # of the weights, where training or `mate-tf calibrate` wrote it
 DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
 _STEP = "step"
 _KINDS = ("F32", "F16", "float32", "float16")  # of safetensors, and of TensorFlow
@@ -209,9 +209,9 @@ def load_run(
 def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:
     """Writes the weights of a run's best evaluation alone, in half precision; returns their file.
 
-    The run's config, vocabulary and conversion are copied too. The folder answers questions, and
-    other runs start from it, as from the run itself. A calibration in it was for other weights and
-    is removed.
+    The run's config, vocabulary, conversion and calibration are copied too. The folder answers
+    questions, and other runs start from it, as from the run itself. A calibration in it was for
+    other weights and is removed.
 
     FileNotFoundError if there is no run, or it has no checkpoint yet; ValueError if a weight is too
     large for half precision, or the folder to write is a run's.
@@ -224,9 +224,8 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
     stored = run_weights(directory)
     tensors = {path: weight.read() for path, weight in stored.weights.items()}
     content = packed(tensors, stored.step)
-    return write_weights(
-        output, content, {name: (directory / name).read_bytes() for name in DESCRIPTION}
-    )
+    names = [name for name in (*DESCRIPTION, CALIBRATION) if (directory / name).is_file()]
+    return write_weights(output, content, {name: (directory / name).read_bytes() for name in names})
 
 
 def write_weights(

@@ -1,0 +1,52 @@
+"""Chooses the questions that training mixes in, so that the package's model keeps what it knows.
+
+    python -m experiments.demo_data.known_questions
+
+They are of experiments/demo_data/people/train.jsonl: two about every other table, rarer kinds
+first. It writes mate_tf/default_model/known_questions.jsonl.gz, the same bytes each time.
+"""
+
+import gzip
+import itertools
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from absl import app
+
+from experiments.demo_data.people import questions
+from mate_tf.weights.folder import KNOWN_QUESTIONS
+
+# How many of a kind belong to a thousand; the operators that compare are one kind.
+_WANTED = dict(NONE=500, COUNT=130, ABSENT=120, SUM=60, DIFFERENCE=45, AVERAGE=40, DISTINCT=30)
+_COMPARING = 75
+
+
+def chosen() -> Iterator[dict[str, Any]]:
+    """Yields the questions; of each table those whose kinds are the rarest so far."""
+    so_far = Counter[str]()
+
+    def kind(question: dict[str, Any]) -> str:
+        return question["aggregation"] if question["aggregation"] in _WANTED else "compared"
+
+    def share(question: dict[str, Any]) -> float:
+        return so_far[kind(question)] / _WANTED.get(kind(question), _COMPARING)
+
+    tables = itertools.groupby(questions("train"), key=lambda question: question["table"]["id"])
+    for _, about_table in itertools.islice(tables, 0, None, 2):
+        left = list(about_table)
+        for _ in range(2):
+            question = min(left, key=share)
+            left.remove(question)
+            so_far[kind(question)] += 1
+            yield question
+
+
+def main(_: list[str]) -> None:
+    lines = "".join(json.dumps(question, ensure_ascii=False) + "\n" for question in chosen())
+    KNOWN_QUESTIONS.write_bytes(gzip.compress(lines.encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    app.run(main)
