@@ -66,7 +66,9 @@ def scores(model: pathlib.Path | None, trade: str) -> Iterator[str]:
 
 
 def main(_: list[str]) -> None:
-    print("| trade | seed | trained on | kept back | other tables | calibration error |", flush=True)
+    print(
+        "| trade | seed | trained on | kept back | other tables | calibration error |", flush=True
+    )
     print("|---|---|---|---|---|---|", flush=True)
     for trade in _TRADES.value:
         print(f"| {trade} | before | {' | '.join(scores(None, trade))} |", flush=True)

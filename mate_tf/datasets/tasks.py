@@ -278,7 +278,6 @@ def read_split(
         return TASKS[task].read(directory, split, **options)
     pairs = TASKS[task].read(directory, division.split, **options)
 
-
     def id_of(item: Any, question: Question) -> str:
         return question.question_id if division.by_questions else plain_table(item).table_id
 

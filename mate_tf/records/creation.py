@@ -126,14 +126,17 @@ def create_records(
 
     is_own = not task.splits and not creation.splits
     if division is None and is_own and "dev" not in names and "train" in names:
-        division = _by_few_tables(read(split="train"))
-        if division is None:
+        question_ids = _about_few_tables(read(split="train"))
+        if question_ids is None:
             division = _QUESTIONS_DIVIDED
             yield _divided(division)
+        elif len(question_ids) < 3:
+            yield f"no dev split: {len(question_ids)} questions are too few to keep some for it"
         else:
-            parts = Counter(name for _, name in division.moved)
+            division = _FEW_TABLES_DIVIDED.of_questions(question_ids)
+            kept = sum(name == "dev" for _, name in division.moved)
             yield (
-                f"no dev split: {parts['dev']} of {parts.total()} questions are kept for dev; a "
+                f"no dev split: {kept} of {len(question_ids)} questions are kept for dev; a "
                 "dev.jsonl or --divide changes that"
             )
     if division is not None:
@@ -231,29 +234,21 @@ def write_interactions(directory: Path, split: str) -> None:
                 writer.write(interaction.SerializeToString())
 
 
-def _by_few_tables(pairs: Iterable[tuple[Any, Question]]) -> Division | None:
-    """A division of the questions about few tables; None where the tables are to be divided."""
+def _about_few_tables(pairs: Iterable[tuple[Any, Question]]) -> list[str] | None:
+    """The ids of questions about few tables; None of those about as many as can be divided."""
     table_ids, question_ids = set[str](), list[str]()
     for item, question in pairs:
         table_ids.add(plain_table(item).table_id)
         question_ids.append(question.question_id)
         if len(table_ids) == _FEW_TABLES:
             return None
-    if len(question_ids) < 3:
-        raise ValueError(
-            f"expected at least 3 questions, so that one can be kept for dev, got "
-            f"{len(question_ids)}; add questions, or a dev.jsonl"
-        )
-    return _FEW_TABLES_DIVIDED.of_questions(question_ids)
+    return question_ids
 
 
 def _divided(division: Division) -> str:
     """The sentence on a division that was not asked for."""
     percentages = ", ".join(f"{percent} % {name}" for name, percent in division.parts)
-    return (
-        f"no dev split: the training tables are divided ({percentages}); --divide changes "
-        "that"
-    )
+    return f"no dev split: the training tables are divided ({percentages}); --divide changes that"
 
 
 def _create_all(

@@ -240,7 +240,9 @@ class Trainer(_AbstractTrainer):
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
                 if self._task.is_known(done):
-                    metrics = {_KNOWN if name == "loss" else name: metrics[name] for name in metrics}
+                    metrics = {
+                        _KNOWN if name == "loss" else name: metrics[name] for name in metrics
+                    }
                 self._progress.add(done, metrics)
             # The same on all workers after the same step.
             if sum_over_workers([self._termination.is_asked])[0]:

@@ -17,7 +17,7 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.training.measures import check_classification as check_data
 from mate_tf.training.starting_points import fitted
 from tests.datasets.releases import RELEASES, write_release
-from tests.small import assert_same_files, write_vocabulary
+from tests.small import assert_same_files, cases, write_vocabulary
 
 FEATURES = FeatureConfig(max_seq_length=24)
 MASKED = PretrainingConfig(MaskedLmConfig(max_seq_length=24, require_text=False), dupe_factor=2)
@@ -42,20 +42,29 @@ def num_examples(folder, split) -> int:
     return sum(1 for _ in read_records(folder / "out" / f"{split}.tfrecord"))
 
 
-@pytest.mark.parametrize("num_tables", [2, 3, 30])
-def test_without_a_dev_split_some_training_tables_become_one(tmp_path, num_tables):
+@cases(
+    "num_tables, sentence, percentages",
+    (2, "1 of 4 questions are kept for dev; a dev.jsonl or --divide", "train=80,dev=20"),
+    (9, "4 of 18 questions are kept for dev; a dev.jsonl or --divide", "train=80,dev=20"),
+    (10, "the training tables are divided (90 % train, 10 % dev); --divide", "train=90,dev=10"),
+)
+def test_without_a_dev_split_some_tables_or_of_few_some_questions_become_one(
+    tmp_path, num_tables, sentence, percentages
+):
     said = list(create_records(creation_of(tmp_path, num_tables), FEATURES))
-    assert said[0].startswith("no dev split: the training tables are divided (90 % train, 10 % dev")
+    assert said[0] == f"no dev split: {sentence} changes that"
     train, dev = (num_examples(tmp_path, split) for split in ("train", "dev"))
     assert train >= dev > 0 and train + dev == 2 * num_tables
-    assert read_conversion(tmp_path / "out").division == "train:train=90,dev=10"
+    if num_tables < 10:
+        assert said[0].startswith(f"no dev split: {dev} of {train + dev} ")
+    assert read_conversion(tmp_path / "out").division == f"train:{percentages}"
 
 
 @pytest.mark.parametrize(("num_tables", "splits"), [(1, None), (3, ["train"])])
-def test_one_table_and_a_choice_of_splits_are_not_divided(tmp_path, num_tables, splits):
+def test_two_questions_and_a_choice_of_splits_are_not_divided(tmp_path, num_tables, splits):
     said = list(create_records(creation_of(tmp_path, num_tables, splits=splits), FEATURES))
-    one_table = "no dev split: there is one table alone, which cannot be divided"
-    assert said[0].startswith("train: 6 of 6 " if splits else one_table)
+    too_few = "no dev split: 2 questions are too few to keep some for it"
+    assert said[0].startswith("train: 6 of 6 " if splits else too_few)
     assert num_examples(tmp_path, "train") == 2 * num_tables
     assert not (tmp_path / "out" / "dev.tfrecord").exists()
 

@@ -110,7 +110,7 @@ def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
     assert not calibration.exists()
     lines = [record.getMessage() for record in caplog.records]
     last = [line for line in lines if line.startswith("step 12 evaluation: ")]
-    assert last[0].endswith("accuracy 0.5000  (best accuracy 0.7500 at step 8)")
+    assert last[0].endswith("accuracy 0.5000  (accuracy: best 0.7500 at step 8)")
 
     again = make_task().model
     assert restored_step(again, tmp_path) == 8
@@ -153,6 +153,49 @@ def test_training_stops_after_evaluations_that_are_no_better(tmp_path, scores, p
     train(again, config, tmp_path)
     lines = (tmp_path / "evaluations.jsonl").read_text().splitlines()
     assert len(lines) == last_step / CONFIG.eval_interval
+
+
+@cases(
+    "scores, says, kept",
+    ([0.5, 0.25, 0.75, 0.5], "start 0.5000; best 0.7500 after step 8", 8),
+    ([0.5, 0.25, 0.5, 0.25], "start 0.5000; none is better", 0),
+)
+@pytest.mark.parametrize("ema_decay", [None, 0.5])
+def test_the_start_is_evaluated_and_kept_where_nothing_is_better(
+    tmp_path, caplog, scores, says, kept, ema_decay
+):
+    task, seen = watched(make_task(), scores)
+    start = [weight.numpy() for weight in task.model.weights]
+    config = dataclasses.replace(CONFIG, ema_decay=ema_decay)
+    with caplog.at_level(logging.INFO, logger="absl"):
+        train(task, config, tmp_path, evaluates_start=True)
+    assert_same(seen[0], start)
+    assert f"(accuracy: {says})" in caplog.records[-1].getMessage()
+    again = make_task().model
+    assert restored_step(again, tmp_path) == kept
+    assert_same(again.weights, seen[kept // 4])
+
+
+def test_of_equal_evaluations_the_one_with_the_lower_loss_is_better(tmp_path):
+    losses = iter([0.5, 0.25, 0.25])
+    task = make_task()
+    task = dataclasses.replace(task, evaluate=lambda: {"accuracy": 1.0, "loss": next(losses)})
+    train(task, CONFIG, tmp_path)
+    assert restored_step(make_task().model, tmp_path) == 8
+
+
+def test_training_ends_when_all_is_learned_and_an_evaluation_is_no_better(tmp_path, caplog):
+    def run(limit, scores, folder):
+        config = dataclasses.replace(CONFIG, early_stopping_loss=limit)
+        train(make_task(evaluations=iter(scores)), config, folder)
+        return int(tf.train.latest_checkpoint(str(folder)).rpartition("-")[2])
+
+    assert run(1e-9, [2.0, 1.0, 1.0], tmp_path / "not learned") == 12
+    assert run(1e9, [1.0, 2.0, 3.0], tmp_path / "better") == 12
+    with caplog.at_level(logging.INFO, logger="absl"):
+        assert run(1e9, [2.0, 1.0], tmp_path / "learned") == 8
+    assert "step 8: stopping, for all is learned (a loss of " in caplog.text
+    assert run(1e9, [0.0], tmp_path / "learned") == 8  # also when it is started again
 
 
 @pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, two_devices])

@@ -70,8 +70,14 @@ def test_the_starting_point_fits_the_records(tmp_path, name, question, options):
     assert config.length_buckets == (() if name == "masked_words" else (128, 192))
     # The one question takes the fewest steps, its evaluation is at their end.
     fewest = STARTING_POINTS[name].num_steps if name == "masked_words" else 40
+    if name == "table_questions":
+        assert (config.num_steps, config.known_share, config.eval_interval) == (80, 0.5, 20)
+        assert config.ema_decay**80 == pytest.approx(0.3)  # what is left of the package's weights
+        config = fitted(name, folder, from_default=False)
+        assert (config.known_share, config.ema_decay) == (0.0, None)
+    else:
+        assert config.eval_interval == min(fewest, STARTING_POINTS[name].eval_interval)
     assert config.num_steps == fewest
-    assert config.eval_interval == min(fewest, STARTING_POINTS[name].eval_interval)
     if name == "classification":
         assert config.task.num_classes == 5
 
@@ -81,8 +87,8 @@ def test_more_questions_take_more_steps(tmp_path, count, steps):
     folder = write_records(tmp_path, ASKED)
     questions = (dataclasses.replace(ASKED, question_id=f"q{number}") for number in range(count))
     write_json_lines(folder / "train.jsonl", [(TABLE, question) for question in questions])
-    config = fitted("table_questions", folder)
-    assert (config.num_steps, config.eval_interval) == (steps, steps)
+    config = fitted("table_questions", folder, from_default=False)
+    assert (config.num_steps, config.eval_interval) == (steps, -(-steps // 4))
 
 
 def test_a_config_is_found_by_its_name(tmp_path):
