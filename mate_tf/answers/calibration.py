@@ -51,6 +51,7 @@ SIGNS = (
     "row named",
     "absence",
 )
+_START_COUNTS = 50  # answers
 _LEAST_SLOPE = 0.01  # of logits: the highest temperature is 100
 _MOST_STEPS = 100
 _SMALLEST = 1e-10
@@ -236,17 +237,17 @@ def fit_calibration(
 ) -> Calibration:
     """The calibration that makes observed answers most likely; its thresholds are 0.
 
-    Maximum likelihood (Platt, 1999). The prior is normal around the start, by default "change
-    nothing" (1 for the inverse of the temperature, 0 for offset and weights), with standard
-    deviations of 1. It hardly matters with hundreds of answers; with few, or with scores that
-    separate right from wrong, it keeps all numbers finite. The order of scores is kept even where
-    it is wrong: the temperature is then 100, the highest.
+    Maximum likelihood (Platt, 1999). The prior is normal around "change nothing" (1 for the inverse
+    of the temperature, 0 for offset and weights), with standard deviations of 1. It hardly matters
+    with hundreds of answers; with few, or with scores that separate right from wrong, it keeps all
+    numbers finite. Around a start it is narrower, and counts as much as 50 answers like these. The
+    order of scores is kept even where it is wrong: the temperature is then 100, the highest.
 
     Scores are float [N] between 0 and 1, verdicts bool [N]; without signs these are left out.
 
     Raises:
         ValueError: if there are not as many scores as verdicts, a score is not between 0 and 1, or
-            there are no right or no wrong answers.
+            there are, without a start, no right or no wrong answers.
     """
     logits, is_correct = _logits(scores), np.asarray(correct, bool)
     if logits.shape != is_correct.shape or logits.ndim != 1:
@@ -255,7 +256,7 @@ def fit_calibration(
             f"{logits.shape} and {is_correct.shape}"
         )
     right = int(is_correct.sum())
-    if not 0 < right < len(is_correct):
+    if start is None and not 0 < right < len(is_correct):
         raise ValueError(
             "expected right and wrong answers to fit a calibration to, got "
             f"{right} right of {len(is_correct)}; ask more questions"
@@ -266,20 +267,23 @@ def fit_calibration(
         rows += [np.array([of_answer[name] for of_answer in signs]) for name in SIGNS]
     design = np.stack(rows)  # [P, N]
     # A slope, the inverse of the temperature; an offset; the weights.
+    precision = np.eye(len(rows))
+    if start is not None and logits.size:  # of their information about the numbers at most
+        precision += design @ design.T * (_START_COUNTS / (4 * logits.size))
     start = start or Calibration()
     before_all = [1.0 / start.temperature, start.offset]
     mean = np.array([*before_all, *(start.weights.get(name, 0.0) for name in SIGNS)][: len(rows)])
 
     def loss(found: np.ndarray) -> float:
         """The negative log posterior, which is strictly convex."""
-        prior = 0.5 * np.square(found - mean).sum()
+        prior = 0.5 * (found - mean) @ precision @ (found - mean)
         return float(np.logaddexp(0.0, -sides * (found @ design)).sum() + prior)
 
     found = mean
     for _ in range(_MOST_STEPS):
         chances = sigmoid(found @ design)  # [N]
-        gradient = design @ (chances - is_correct) + found - mean
-        hessian = (design * (chances * (1.0 - chances))) @ design.T + np.eye(len(rows))
+        gradient = design @ (chances - is_correct) + precision @ (found - mean)
+        hessian = (design * (chances * (1.0 - chances))) @ design.T + precision
         if found[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the others are left to change
             step = np.concatenate([[0.0], -np.linalg.solve(hessian[1:, 1:], gradient[1:])])
         else:

@@ -41,6 +41,7 @@ examples:
   mate-tf ask my_table.csv "my question" --model=my_run
 """
 RANDOM = "none"
+_MOST_CALIBRATED = 1_000  # questions
 
 
 def add_arguments(parser: Any) -> None:
@@ -107,16 +108,35 @@ def run(options: argparse.Namespace) -> None:
         if is_chief():
             say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))
             if start is not None and isinstance(config, TableQATrainingConfig):
-                _calibrate(model_dir, start)
+                _calibrate(model_dir, data_dir, start)
 
 
-def _calibrate(model_dir: pathlib.Path, start: str) -> None:
-    """Stores the calibration of the first weights with the best ones, unless they have one."""
+def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> None:
+    """Stores a calibration with the best weights, unless they have one.
+
+    It is that of the first weights, if there is one, fitted again to the dev split's questions.
+    """
+    from mate_tf.evaluation.calibrating import calibrate, observe
+    from mate_tf.evaluation.predictions import read_asked
+    from mate_tf.records.conversion import read_conversion
+    from mate_tf.records.splits import has_questions
+    from mate_tf.serving.loading import from_pretrained
+    from mate_tf.tables.part_of_speech import load_tagger
     from mate_tf.weights.folder import read_calibration, write_calibration
 
     calibration = read_calibration(start)
-    if calibration is not None and read_calibration(model_dir) is None:
-        write_calibration(model_dir, calibration)
+    if calibration is None or read_calibration(model_dir) is not None:
+        return
+    if has_questions(data_dir, "dev"):
+        asked = read_asked(data_dir / "dev.jsonl", limit=_MOST_CALIBRATED)
+        name = read_conversion(model_dir).tagger
+        tagger = load_tagger(name) if name else None
+        options = {"calibrated": False, "num_alternatives": 1, "any_length": True}
+        predictor = from_pretrained(model_dir, tagger=tagger, **options)
+        observed = observe(arguments.answers(predictor, asked), asked.task)
+        calibration = calibrate([observed], start=calibration)
+        say(f"scores: calibrated on {len(observed.scores)} questions of dev, as those of the start")
+    write_calibration(model_dir, calibration)
 
 
 def _config(options: argparse.Namespace) -> Any:

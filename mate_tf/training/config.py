@@ -65,6 +65,8 @@ class TrainingConfig:
             is evaluated and kept as the best; None for the weights themselves.
         early_stopping_patience: training ends after so many evaluations in a row without a better
             one; None for all steps.
+        start_tolerance: an evaluation whose score is lower than that of the first weights by this
+            at most is better than theirs if its loss is lower: few questions tell no more.
         early_stopping_loss: training ends after an evaluation that is no better than the best if
             the mean loss since the evaluation before it is lower than this; None for all steps.
         steps_per_loop: steps in one call of the accelerator's program, which a TPU needs for its
@@ -102,6 +104,7 @@ class TrainingConfig:
     ema_decay: float | None = None
     early_stopping_patience: int | None = None
     early_stopping_loss: float | None = None
+    start_tolerance: float = 0.0
     steps_per_loop: int = 1
     encoder: EncoderConfig
     max_seq_length: int = 512
@@ -118,7 +121,10 @@ class TrainingConfig:
         limits = "max_gradient_norm", "max_gradient_value", "early_stopping_loss"
         require_fields(self, lambda v: v > 0.0, "above 0", *ratios, *limits)
         require_fields(
-            self, lambda v: v >= 0.0, "of at least 0", "learning_rate", "perturbed_copies"
+            self,
+            lambda v: v >= 0.0,
+            "of at least 0",
+            *("learning_rate", "perturbed_copies", "start_tolerance"),
         )
         require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
         require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")

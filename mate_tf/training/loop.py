@@ -83,7 +83,7 @@ def _train(
     optimizer = make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
-    best = BestSoFar(trainer.losses)
+    best = BestSoFar(trainer.losses, config.start_tolerance)
     # Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
     # dict, without a word.
     weights = {path: weight.value for path, weight in weights_by_path(task.model).items()}
@@ -242,10 +242,12 @@ class BestSoFar(tf.train.experimental.PythonState):
     """Which evaluation was the best, the latest, and how many followed the best.
 
     Of two with the same value the one with the lower loss is better, and then the earlier one; one
-    with NaN never is. `losses` are those of the steps since the latest, to which training adds.
+    with NaN never is. That of the start, step 0, counts as the same within the tolerance. `losses`
+    are those of the steps since the latest, to which training adds.
     """
 
-    def __init__(self, losses: list[float]) -> None:
+    def __init__(self, losses: list[float], tolerance: float = 0.0) -> None:
+        self.tolerance = tolerance
         self.step = 0
         self.value, self.loss = float("-inf"), float("inf")
         self.start: float | None = None
@@ -258,7 +260,8 @@ class BestSoFar(tf.train.experimental.PythonState):
         self.last_step = step
         if step == 0:
             self.start = value
-        is_better = value > self.value or (value == self.value and loss < self.loss)
+        least = self.value - (self.tolerance if self.step == 0 else 0.0)
+        is_better = value > self.value or (value >= least and loss < self.loss)
         if not is_better:  # which holds for NaN too
             self.num_since += 1
             return False
@@ -280,7 +283,8 @@ class BestSoFar(tf.train.experimental.PythonState):
             return f"best {self.value:.4f} at step {self.step}"
         if self.step == 0:
             return f"start {self.value:.4f}; none is better"
-        return f"start {self.start:.4f}; best {self.value:.4f} after step {self.step}"
+        because = "" if self.value > self.start else ", with a lower loss"
+        return f"start {self.start:.4f}; best {self.value:.4f} after step {self.step}{because}"
 
     def serialize(self) -> bytes:
         scalars = {name: getattr(self, name) for name in _SCALARS}

@@ -23,7 +23,7 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion import has_conversion, read_conversion
-from mate_tf.records.splits import read_questions
+from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.tables.table import AGGREGATIONS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -222,11 +222,15 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
         if isinstance(config, TableQATrainingConfig):
             known_share = _KNOWN_SHARE if from_default else 0.0
             num_steps = round(num_steps / (1 - known_share))
+            dev = read_questions(data_dir, "dev") if has_questions(data_dir, "dev") else iter(())
+            num_dev = sum(1 for _ in itertools.islice(dev, config.eval_questions))
             config = dataclasses.replace(
                 config,
                 num_steps=num_steps,
                 eval_interval=math.ceil(num_steps / _NUM_EVALUATIONS),
                 early_stopping_loss=_LEARNED,
+                # The standard error of an accuracy of a half.
+                start_tolerance=0.5 / math.sqrt(max(num_dev, 1)),
                 known_share=known_share,
                 ema_decay=_START_LEFT ** (1 / num_steps) if from_default else None,
             )
