@@ -2,11 +2,17 @@
 
 import csv
 import fractions
+import gzip
 import json
 import pathlib
+import shlex
 from typing import Any
 
+import pytest
+
+from experiments.demo_data.known_questions import chosen
 from experiments.demo_data.people import PARTS, questions
+from mate_tf.weights.folder import KNOWN_QUESTIONS
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "demo_data"
 
@@ -67,3 +73,42 @@ def test_what_people_ask_is_answered_by_the_table_and_no_table_is_in_two_parts()
             assert question["answer_number"] == len(texts)
         else:
             assert len(question["answers"]) == 1 and texts, question["id"]
+
+
+def test_the_known_questions_are_those_that_are_chosen_of_what_people_ask() -> None:
+    lines = gzip.decompress(KNOWN_QUESTIONS.read_bytes()).decode().splitlines()
+    assert [json.loads(line) for line in lines] == list(chosen())
+    assert KNOWN_QUESTIONS.stat().st_size <= 300_000
+
+
+@pytest.mark.parametrize("trade", ["dyeing", "lace", "walling"])
+def test_a_trades_answers_follow_from_its_queries(trade: str) -> None:
+    """A query: cell ROW COLUMN; most or least COLUMN [COLUMN]; count COLUMN VALUE; sum COLUMN."""
+    folder = DATA / "trades" / trade
+    queries = json.loads((folder / "queries.json").read_text())
+    for part, number in (("train", 45), ("kept", 15)):
+        lines = (folder / f"{part}.jsonl").read_text().splitlines()
+        assert len(lines) == number
+        for question in map(json.loads, lines):
+            rows = [*csv.DictReader((folder / question["table"]).read_text().splitlines())]
+            kind, *names = shlex.split(queries.pop(question["id"]))
+            key = next(iter(rows[0]))
+            if kind == "cell":
+                found = [row[names[1]] for row in rows if row[key] == names[0]]
+            elif kind == "count":
+                found = [str(sum(row[names[0]] == names[1] for row in rows))]
+            elif kind == "sum":
+                found = [f"{sum(float(row[names[0]]) for row in rows):g}"]
+            else:
+                ordered = sorted(rows, key=lambda row: number_or_text(row[names[0]]))
+                row = ordered[-1 if kind == "most" else 0]
+                found = [row[names[1] if names[1:] else key]]
+            assert question["answers"] == found, question["id"]
+    assert not queries
+
+
+def number_or_text(text: str) -> float | str:
+    try:
+        return float(text)
+    except ValueError:  # a date, year first
+        return text

@@ -176,6 +176,23 @@ def test_the_start_is_evaluated_and_kept_where_nothing_is_better(
     assert_same(again.weights, seen[kept // 4])
 
 
+@cases(
+    "losses, best",
+    ([0.5, 0.75, 0.4, 0.3], 8),  # the first is worse than the start, the second is within reach
+    ([0.5, 0.5, 0.5, 0.5], 0),
+)
+def test_a_lower_loss_decides_where_the_start_is_hardly_better(tmp_path, losses, best):
+    scores = iter([0.5, 0.4, 0.4, 0.3])
+    of_loss = iter(losses)
+    task = make_task()
+    task = dataclasses.replace(
+        task, evaluate=lambda: {"accuracy": next(scores), "loss": next(of_loss)}
+    )
+    config = dataclasses.replace(CONFIG, start_tolerance=0.11)
+    train(task, config, tmp_path, evaluates_start=True)
+    assert restored_step(make_task().model, tmp_path) == best
+
+
 def test_of_equal_evaluations_the_one_with_the_lower_loss_is_better(tmp_path):
     losses = iter([0.5, 0.25, 0.25])
     task = make_task()

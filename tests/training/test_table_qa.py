@@ -12,14 +12,24 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
+from mate_tf.training.known_questions import known_records
 from mate_tf.training.loop import train
 from mate_tf.training.table_qa import check_table_qa as check_data
 from mate_tf.training.table_qa import table_qa_evaluation as dev_evaluation
-from tests.small import cases, change_records, small_encoder, write_records, write_vocabulary
+from mate_tf.weights.folder import DEFAULT_MODEL
+from tests.small import (
+    cases,
+    change_records,
+    scalars,
+    small_encoder,
+    write_records,
+    write_vocabulary,
+)
 
 NAMES = ("oslo", "rome", "lima", "cairo", "delhi", "paris")
 VOCABULARY = ("[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "city", "rank", *NAMES)
@@ -78,6 +88,36 @@ def run(config, data_dir, model_dir):
     task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
     metrics = train(task, config, model_dir)
     return model, metrics
+
+
+def test_known_questions_take_their_share_of_the_steps_also_after_a_resume(data_dir, tmp_path):
+    copied(data_dir, tmp_path)
+    known = [(table, dataclasses.replace(q, text="city")) for table, q in pairs("train", 10)]
+    write_split(tmp_path, "known", questions=known)
+    config = dataclasses.replace(CONFIG, known_share=0.4)
+    model = build_model(config)
+    evaluation = dev_evaluation(config, data_dir, model)
+    file = str(tmp_path / "known.tfrecord")
+    task = make_task(config, data_dir, model, evaluation, file)
+    batches = [batch["input_ids"].numpy() for batch in task.train_dataset(0).take(10)]
+    is_known = [bool((ids[:, 1] == VOCABULARY.index("city")).all()) for ids in batches]
+    assert is_known == [task.is_known(step) for step in range(1, 11)]
+    assert sum(is_known) == 4
+    for batch, again in zip(batches[5:], task.train_dataset(5).take(5), strict=True):
+        np.testing.assert_array_equal(again["input_ids"].numpy(), batch)
+    metrics = train(task, dataclasses.replace(config, summary_interval=1), tmp_path / "run")
+    assert np.isfinite(metrics["loss"])
+    assert [*scalars(tmp_path / "run" / "train")["known_loss"]] == [3, 5]
+
+
+def test_the_known_questions_are_records_like_those_of_the_folder():
+    vocab_file = DEFAULT_MODEL / "vocab.txt"
+    features = FeatureConfig(max_seq_length=256)
+    conversion = conversion_of("JSONL", features, vocab_file, None)
+    with known_records(conversion, vocab_file) as file:
+        number = sum(1 for _ in read_records(file))
+        assert {len(one["input_ids"]) for one in read_records(file).take(5)} == {256}
+    assert 1_100 < number <= 1_198
 
 
 def test_bfloat16_trains_float32_weights(data_dir, tmp_path):
