@@ -62,7 +62,8 @@ def scores(model: pathlib.Path | None, trade: str) -> Iterator[str]:
         yield f"{sum(right)} of {len(right)}"
         if number:
             held_out += zip((answer.score for answer, _ in answered), right, strict=True)
-    yield f"{expected_calibration_error(*zip(*held_out, strict=True)):.2f}"
+    of_scores, right = [score for score, _ in held_out], [is_right for _, is_right in held_out]
+    yield f"{expected_calibration_error(of_scores, right):.2f}"
 
 
 def main(_: list[str]) -> None:

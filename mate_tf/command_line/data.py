@@ -17,7 +17,8 @@ an object with a question, its table (or the path of the table's file) and its a
 
   {"question": "who won?", "table": "race.csv", "answers": ["Ann"]}
 
-Without dev.jsonl a tenth of the training tables becomes the dev split. Other tasks read published
+Without dev.jsonl a tenth of the training tables becomes the dev split, or of fewer than ten tables
+a fifth of the questions. Other tasks read published
 data sets in their official layouts; --splits says which splits, by default all that are there.
 
 Each split becomes {split}.tfrecord, the examples, and, for questions about tables, {split}.jsonl,

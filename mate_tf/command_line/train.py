@@ -14,7 +14,9 @@ pip install 'mate_tf[train]'.
 
 Without --config it takes the starting point that fits the records: table_questions, classification,
 span_reading or masked_words. A starting point trains the small model that comes with the package,
-from its weights unless --init-checkpoint says otherwise. --config may also name a run, which is
+from its weights unless --init-checkpoint says otherwise; then questions of the kinds that it knows
+are mixed in (--config.known_share=0 for none), and the weights are averaged with its own. The start
+is evaluated first, and kept where nothing is better. --config may also name a run, which is
 made again with the same data and first weights unless told otherwise, or a .py file with CONFIG, a
 config of mate_tf.training.config. In a checkout of the project it may be a preset of
 experiments/configs too, whose README.md says how long each takes and what to expect.
@@ -112,9 +114,9 @@ def run(options: argparse.Namespace) -> None:
 
 
 def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> None:
-    """Stores a calibration with the best weights, unless they have one.
+    """Stores the first weights' calibration, fitted again to the dev split, with the best ones.
 
-    It is that of the first weights, if there is one, fitted again to the dev split's questions.
+    Nothing is done where the first weights have none, or the best ones have one.
     """
     from mate_tf.evaluation.calibrating import calibrate, observe
     from mate_tf.evaluation.predictions import read_asked
@@ -131,8 +133,9 @@ def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> N
         asked = read_asked(data_dir / "dev.jsonl", limit=_MOST_CALIBRATED)
         name = read_conversion(model_dir).tagger
         tagger = load_tagger(name) if name else None
-        options = {"calibrated": False, "num_alternatives": 1, "any_length": True}
-        predictor = from_pretrained(model_dir, tagger=tagger, **options)
+        predictor = from_pretrained(
+            model_dir, tagger=tagger, calibrated=False, num_alternatives=1, any_length=True
+        )
         observed = observe(arguments.answers(predictor, asked), asked.task)
         calibration = calibrate([observed], start=calibration)
         say(f"scores: calibrated on {len(observed.scores)} questions of dev, as those of the start")
