@@ -141,7 +141,7 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
                     )
                     ui.ask = gr.Button("Ask", variant="primary", elem_id="ask")
                 ui.follow = gr.Checkbox(
-                    label="A follow-up to the answer below",
+                    label="Follow-up to the answer below",
                     visible=any(one.has_cells for one in past),
                     container=False,
                     elem_id="follow",
