@@ -22,7 +22,7 @@ import numpy as np
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.numeric import values_in_column
 from mate_tf.tables.columns import read_column, unlike_units
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, Coordinates, Question, Table
+from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, Coordinates, Table
 from mate_tf.tables.values import Date, clock_text
 
 Confidence = Literal["sure", "probably", "not sure"]
@@ -90,6 +90,7 @@ class Answer:
         absence: how likely the table does not answer the question, as the model has it.
         row_from: "words" where the question's words name the row (row_words.py) and the model had
             another, "both" where it had the same, "" where they name none.
+        rows: the rows of the table that a follow-up was about; None for all.
     """
 
     items: tuple[str, ...] = ()
@@ -108,6 +109,7 @@ class Answer:
     assumed: tuple[str, ...] = ()
     absence: float = dataclasses.field(default=0.0, compare=False)
     row_from: RowFrom = dataclasses.field(default="", compare=False)
+    rows: tuple[int, ...] | None = dataclasses.field(default=None, compare=False)
 
     @classmethod
     def of(cls, result: "Answer | ValueError") -> "Answer":
@@ -262,17 +264,6 @@ def apply_min_score(answer: Answer, min_score: float) -> Answer:
         return answer
     not_given = dataclasses.replace(answer, alternatives=())
     return no_answer(answer.score, (not_given, *answer.alternatives))
-
-
-def with_history(question: Question, previous: Answer | ValueError | None) -> Question:
-    """The question with texts and cells of the answer before it; none after an error or None."""
-    if not isinstance(previous, Answer):
-        return dataclasses.replace(question, previous_coordinates=(), previous_answers=())
-    return dataclasses.replace(
-        question,
-        previous_coordinates=previous.coordinates,
-        previous_answers=previous.items,
-    )
 
 
 class TokenFacts(NamedTuple):

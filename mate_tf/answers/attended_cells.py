@@ -7,6 +7,7 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden, F from, T to; R row
 the table's body.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -69,16 +70,20 @@ def attended_cells(
     features: TokenFeatures,
     answer: Answer,
     histogram_row: bool = False,
+    rows_asked: Sequence[int] | None = None,
 ) -> AttendedCells:
     """The attention of the tokens of an answer's cells.
 
     Without an answer the first alternative's cells are taken; without cells, as for a class, [CLS].
-    The features are int [1, S]; a histogram row at their end counts as text. ValueError for the
-    encoder of a TableETC, whose tokens attend through global tokens.
+    The features are int [1, S], of the rows that were asked, by default all; a histogram row at
+    their end counts as text. ValueError for the encoder of a TableETC, whose tokens attend through
+    global tokens.
     """
     rows, columns = (np.asarray(ids)[0] for ids in (features.row_ids, features.column_ids))  # [S]
     if histogram_row:
         rows, columns = np.where(rows < rows.max(), (rows, columns), 0)
+    if rows_asked is not None:
+        rows = np.array([0, *(row + 1 for row in rows_asked)])[rows]
     shown = answer if answer.cells or not answer.alternatives else answer.alternatives[0]
     senders = np.zeros(len(rows), np.float32)
     for cell in shown.cells:

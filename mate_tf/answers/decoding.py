@@ -22,6 +22,7 @@ such as tables or columns; n sets of cells.
 """
 
 import dataclasses
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
@@ -39,6 +40,7 @@ from mate_tf.answers.answer import (
     no_answer,
 )
 from mate_tf.answers.calibration import sigmoid, softmax
+from mate_tf.answers.follow_ups import ASKS_FOR_EACH
 from mate_tf.answers.row_words import FEWEST, RowFacts, moves_in_words, row_in_words, rows_of_all
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -67,6 +69,8 @@ class Asked(NamedTuple):
     wordpiece: Wordpiece | None = None  # made the features; finds a span's text in its cell
     histogram_row: bool = False  # whether the features end in a histogram row
     questions: Sequence[str] = ()  # their texts; none where they are not known
+    # Whether each follows up on the answer before it; none where none does.
+    follow_ups: Sequence[bool] = ()
 
     @property
     def given_tables(self) -> list[Table]:
@@ -213,7 +217,8 @@ def decode_cells(
         if config.plain_answers and asked.questions:
             asks_for_one = [
                 re.fullmatch(ASKS_FOR_SEVERAL, text.lower(), re.ASCII) is None
-                for text in asked.questions
+                and not (follows and ASKS_FOR_EACH.match(text.lower()))
+                for text, follows in itertools.zip_longest(asked.questions, asked.follow_ups)
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE

@@ -19,6 +19,7 @@ from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
+from mate_tf.answers.follow_ups import FollowUp, View, better, follow_up, in_whole, views_of
 from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
@@ -85,6 +86,8 @@ class Prepared(NamedTuple):
     table: Table | None
     question: Question
     example: Example
+    rows: tuple[int, ...] | None = None  # those of a whole table that a follow-up is about
+    whole: "Prepared | None" = None  # which is asked where these rows have no answer
 
     @property
     def num_tokens(self) -> int:
@@ -161,18 +164,26 @@ class Predictor:
         return self._builder.config.max_seq_length
 
     @overload
-    def answer(self, table: Any, questions: str | Question) -> Answer: ...
+    def answer(
+        self, table: Any, questions: str | Question, after: Answer | None = None
+    ) -> Answer: ...
 
     @overload
-    def answer(self, table: Any, questions: Sequence[str | Question]) -> list[Answer]: ...
+    def answer(
+        self, table: Any, questions: Sequence[str | Question], after: Answer | None = None
+    ) -> list[Answer]: ...
 
     def answer(
-        self, table: Any, questions: str | Question | Sequence[str | Question]
+        self,
+        table: Any,
+        questions: str | Question | Sequence[str | Question],
+        after: Answer | None = None,
     ) -> Answer | list[Answer]:
         """One answer to a question about a table, or a list of answers to independent ones.
 
         The table is a `Table` or whatever `Table.of` takes, such as a data frame or a path; or None
-        for a sentence alone, which only a classifier takes.
+        for a sentence alone, which only a classifier takes. After an answer about the same table
+        the questions are follow-ups: "who commanded them?" is about the rows of that answer.
 
         Raises:
             TypeError: if there is no table, or a question is no text.
@@ -180,13 +191,13 @@ class Predictor:
             RuntimeError: in a process that was forked after the model was loaded.
         """
         if isinstance(questions, str | Question):
-            return self.answer(table, [questions])[0]
+            return self.answer(table, [questions], after)[0]
         if isinstance(questions, Table) or not isinstance(questions, Iterable):
             raise TypeError(
                 f"expected a question or a list of questions after the table, got "
                 f"{type(questions).__name__}"
             )
-        asked = [_question(one) for one in questions]
+        asked = [_question(one, after) for one in questions]
         table = None if table is None else Table.of(table)
         answers = []
         for _, _, answer in self.answer_all((table, question) for question in asked):
@@ -195,7 +206,9 @@ class Predictor:
             answers.append(answer)
         return answers
 
-    def attended_cells(self, table: Any, question: str | Question) -> AttendedCells:
+    def attended_cells(
+        self, table: Any, question: str | Question, after: Answer | None = None
+    ) -> AttendedCells:
         """Answers a question, and finds which cells the answer's tokens attended to.
 
         The first call makes the Keras model, which takes some seconds. ValueError if the table or
@@ -204,13 +217,16 @@ class Predictor:
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
         table = Table.of(table)
-        (prepared,) = self.prepare([(table, _question(question))])
+        (prepared,) = self.prepare([(table, _question(question, after))])
         if isinstance(prepared, ConversionError):
             raise prepared
-        answer = self._answer_batch([prepared])[0]
+        (answer,) = self.answer_prepared([prepared])
+        if prepared.whole is not None and answer.rows is None:
+            prepared = prepared.whole
         features = self._features([prepared.example], self._padded_length(prepared.num_tokens))
         histogram_row = self._builder.config.histogram_row
-        return attended_cells(self._keras_model().encoder, table, features, answer, histogram_row)
+        encoder = self._keras_model().encoder
+        return attended_cells(encoder, table, features, answer, histogram_row, prepared.rows)
 
     def answer_all(
         self, pairs: Iterable[tuple[MaybeTable, Question]]
@@ -228,28 +244,44 @@ class Predictor:
         self, pairs: Iterable[tuple[Table | None, Question]]
     ) -> list[Prepared | ConversionError]:
         """The features of questions, or why there are none; several threads may call it."""
-        pairs = list(pairs)
-        examples = self._builder.build_all(pairs, require_answers=False)
+        views = [views_of(table, question) for table, question in pairs]
+        flat = [(view.table, view.question) for several in views for view in several]
+        examples = self._builder.build_all(flat, require_answers=False)
         prepared: list[Prepared | ConversionError] = []
-        for (table, question), example in zip(pairs, examples, strict=True):
-            if not question.text.strip():
-                prepared.append(ConversionError("empty", "expected a question, got an empty one"))
-            elif table is not None and english.asks_nothing(question.text):
-                problem = f"expected a question about the table, got {cut(question.text, 40)!r}"
-                prepared.append(ConversionError(ASKS_NOTHING, problem))
-            elif isinstance(example, ConversionError):
-                prepared.append(example)
-            else:
-                prepared.append(Prepared(table, question, example))
+        for view, *wholes in views:
+            one = _prepared(view, next(examples))
+            for whole in wholes:
+                behind = _prepared(whole, next(examples))
+                if isinstance(one, Prepared) and isinstance(behind, Prepared):
+                    one = one._replace(whole=behind)
+            prepared.append(one)
         return prepared
 
     def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
-        """Answers questions in their order, in batches of one padded length."""
+        """Answers questions in their order, in batches of one padded length.
+
+        A follow-up whose rows have no answer is asked once more, about the whole table.
+        """
         if os.getpid() != self._process:  # TensorFlow's threads do not survive a fork
             raise RuntimeError(
                 "expected the process that loaded the model, got one forked from it; load the "
                 "model after the fork, or start processes with multiprocessing.get_context('spawn')"
             )
+        answers, asked = self._answer_all(prepared), list(prepared)
+        wholes = {
+            index: one.whole
+            for index, one in enumerate(prepared)
+            if one.whole is not None and not answers[index].answered
+        }
+        of_wholes = self._answer_all([*wholes.values()])
+        for (index, whole), of_whole in zip(wholes.items(), of_wholes, strict=True):
+            answers[index] = better(whole.question.text, answers[index], of_whole)
+            if answers[index] is of_whole:
+                asked[index] = whole
+        return list(map(self._finished, answers, asked))
+
+    def _answer_all(self, prepared: Sequence[Prepared]) -> list[Answer]:
+        """The model's answers, not calibrated."""
         answers: dict[int, Answer] = {}
         for batch in self._batches([one.num_tokens for one in prepared]):
             found = self._answer_batch([prepared[index] for index in batch])
@@ -268,20 +300,20 @@ class Predictor:
 
     def _answer_batch(self, batch: Sequence[Prepared]) -> list[Answer]:
         length = self._padded_length(max(one.num_tokens for one in batch))
-        features = self._features([example for _, _, example in batch], length)
+        features = self._features([one.example for one in batch], length)
         asked = Asked(
-            [table for table, _, _ in batch],
+            [one.table for one in batch],
             features,
             self._builder.wordpiece,
             self._builder.config.histogram_row,
-            [question.text for _, question, _ in batch],
+            [one.question.text for one in batch],
+            [isinstance(one.question, FollowUp) for one in batch],
         )
         outputs = self._model(features)
         # How far ahead an answer is of the next best is a sign for its calibration.
         needs_other = self._calibration is not None and bool(self._calibration.weights)
         number = max(self._num_alternatives, int(needs_other))
-        answers = self._decode(outputs, asked, number)
-        return list(map(self._finished, answers, batch))
+        return self._decode(outputs, asked, number)
 
     def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
         given = [example.features for example in examples]
@@ -300,7 +332,8 @@ class Predictor:
         others = answer.alternatives[: self._num_alternatives + answer.absent]
         answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)
-        return dataclasses.replace(answer, rows_dropped=asked.example.report.rows_dropped)
+        answer = dataclasses.replace(answer, rows_dropped=asked.example.report.rows_dropped)
+        return in_whole(answer, asked.rows)
 
     def _padded_length(self, num_tokens: int) -> int:
         if self._fixed_length is not None:
@@ -313,10 +346,23 @@ class Predictor:
 ASKS_NOTHING = "no question"  # a reason of a ConversionError
 
 
-def _question(question: str | Question) -> Question:
+def _prepared(view: View, example: Example | ConversionError) -> Prepared | ConversionError:
+    text = view.question.text
+    if not text.strip():
+        return ConversionError("empty", "expected a question, got an empty one")
+    if view.table is not None and english.asks_nothing(text):
+        problem = f"expected a question about the table, got {cut(text, 40)!r}"
+        return ConversionError(ASKS_NOTHING, problem)
+    if isinstance(example, ConversionError):
+        return example
+    return Prepared(view.table, view.question, example, view.rows)
+
+
+def _question(question: str | Question, after: Answer | None) -> Question:
     if not isinstance(question, str | Question):
         raise TypeError(f"expected a question as text or Question, got {type(question).__name__}")
-    return Question(text=question) if isinstance(question, str) else question
+    question = Question(text=question) if isinstance(question, str) else question
+    return question if after is None else follow_up(question, after)
 
 
 def _fit(values: np.ndarray, length: int) -> np.ndarray:

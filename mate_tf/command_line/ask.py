@@ -46,8 +46,8 @@ examples:
   mate-tf ask page.html --which=2 --json < questions.txt
   mate-tf ask planets.csv "what is the type of Saturn?" --markdown
   grep -v draft log.csv | mate-tf ask - "which author has an error?" --min-score=0.5
-  mate-tf ask moon_landings.csv --conversation --model=my_sqa_model \\
-    "which missions landed in 1971?" "which of them had three moonwalks?"
+  mate-tf ask moon_landings.csv --conversation "which missions landed in 1971?" \\
+    "which of them had three moonwalks?"
 
 exit status:
   0    every question was answered
@@ -190,8 +190,8 @@ def add_arguments(parser: Any) -> None:
             counts rows and columns from 0
         --markdown  print Markdown, for notes
         --full  print all rows and columns of the table, and all of the answer
-        --conversation  each question goes with the answer to the one before, as a model for
-            sequences of questions (SQA) was trained; otherwise each stands alone
+        --conversation  each question follows up on the answer before ("who commanded them?");
+            otherwise each stands alone
         """,
     )
     arguments.add_answers(parser)
@@ -301,11 +301,10 @@ def _ask(
     is_typed: bool,
 ) -> int:
     """Answers questions; a table that several may be about is printed once."""
-    from mate_tf.answers.answer import Answer, with_history
     from mate_tf.command_line.drawing import Paper
 
     statuses = {0}
-    previous: Answer | ValueError | None = None
+    previous: Answer | None = None
     (table, *others) = library.tables
     is_single = isinstance(questions, list) and len(questions) == 1
     with_table, with_questions = is_single or bool(others), not (is_single or is_typed)
@@ -313,22 +312,21 @@ def _ask(
     for number, text in enumerate(questions, start=1):
         if is_typed and text == _FULL:
             whole = Paper.of_stdout(full=True)
-            if isinstance(previous, Answer):
+            if previous is not None:
                 whole.answer(table, previous)
             else:
                 whole.head(table)
             continue
         question = Question(text, question_id=str(number))
-        if options.conversation:
-            question = with_history(question, previous)
         try:
             if others:
                 table, answer = library.answer(predictor, question)
             else:
-                answer = predictor.answer(table, question)
+                before = previous if options.conversation else None
+                answer = predictor.answer(table, question, before)
             previous = answer
         except ValueError as error:
-            previous, sentence = error, sentence_for_user(error, options) or ""
+            previous, sentence = None, sentence_for_user(error, options) or ""
             statuses.add(_NOT_ACCEPTED)
             if options.json:
                 say_json({"question": text, "error": sentence})

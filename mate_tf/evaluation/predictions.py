@@ -8,6 +8,7 @@ A file of predictions is JSON Lines, one object for each question, in the data's
 It is the answer's JSON form (mate_tf/answers/answer.py) with the question's "id".
 """
 
+import dataclasses
 import itertools
 import json
 import pathlib
@@ -15,7 +16,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from mate_tf.answers.answer import Answer, with_history
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.records.conversion import task_of
@@ -95,13 +96,20 @@ def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> A
     previous: dict[str, Answer | ValueError] = {}
     for turns in _rounds(pairs):
         asked = (
-            (table, with_history(question, previous.get(_sequence(question))))
+            (table, _with_history(question, previous.get(_sequence(question))))
             for table, question in turns
         )
         for table, question, answer in answer_all(asked):
             yield table, question, answer
             # Only now: each question of a round is of another sequence.
             previous[_sequence(question)] = answer
+
+
+def _with_history(question: Question, previous: Answer | ValueError | None) -> Question:
+    given = previous if isinstance(previous, Answer) else Answer()
+    return dataclasses.replace(
+        question, previous_coordinates=given.coordinates, previous_answers=given.items
+    )
 
 
 def _sequence(question: Question) -> str:

@@ -141,8 +141,8 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
                     )
                     ui.ask = gr.Button("Ask", variant="primary", elem_id="ask")
                 ui.follow = gr.Checkbox(
-                    label="Follow-up: only about the rows of the answer below",
-                    visible=any(one.found for one in past),
+                    label="Follow-up to the answer below",
+                    visible=any(one.has_cells for one in past),
                     container=False,
                     elem_id="follow",
                 )
@@ -193,10 +193,10 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
     def remembered(past: tuple[Asked, ...], one: Asked | None) -> list[Any]:
         if one is None:
             return [gr.skip() for _ in kept]
-        others = [old for old in past if (old.question, old.rows) != (one.question, one.rows)]
+        others = [old for old in past if (old.question, old.after) != (one.question, one.after)]
         past = (one, *others)[:MOST_ASKED]
         earlier = gr.update(samples=[[old.label] for old in past], visible=True)
-        return [past, earlier, gr.update(visible=bool(one.found), value=False)]
+        return [past, earlier, gr.update(visible=one.has_cells, value=False)]
 
     def shown(path: str | None, text: str, said: Sequence[Any] = NOT_SAID) -> list[Any]:
         found = page.show(path, text, said)
@@ -230,7 +230,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
     def ask_given(
         path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *said: Any
     ) -> Iterator[list[Any]]:
-        answers = page.ask(path, text, words, said, past[0] if follows and past else None)
+        answers = page.ask(path, text, words, said, past[0].answer if follows and past else None)
         yield from answered(answers, past, hidden)
 
     def ask_example(index: int) -> Iterator[list[Any]]:
@@ -242,7 +242,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         index: int, path: str | None, text: str, past: tuple[Asked, ...], *said: Any
     ) -> Iterator[list[Any]]:
         old = past[index]
-        answers = page.ask(path, text, old.question, said, rows=old.rows)
+        answers = page.ask(path, text, old.question, said, old.after)
         yield from answered(answers, past, old.question, hidden)
 
     quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}

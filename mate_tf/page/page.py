@@ -1,25 +1,24 @@
 """What the page does with a table, a question and its history, as HTML, without Gradio."""
 
 import csv
-import dataclasses
 import io
 import json
 import logging
 import pathlib
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 import numpy as np
 
-from mate_tf.answers.answer import Answer, with_history
+from mate_tf.answers.answer import Answer
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.page.visitors import Reader
 from mate_tf.private_apis import return_memory
 from mate_tf.tables.drawing import cut, error_text, table_html, with_names
 from mate_tf.tables.files import ReadOptions
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Table
 
 # What the panel of reading options begins with: nothing is said.
 NOT_SAID: tuple[Any, ...] = ("", "", None, None, "", None, False)
@@ -107,13 +106,13 @@ class Asked(NamedTuple):
     """A question of a history."""
 
     question: str
-    rows: tuple[int, ...] | None  # that it was about; None for all
+    after: Answer | None  # to which it is a follow-up
     answer: Answer
 
     @property
-    def found(self) -> tuple[int, ...]:
-        """The rows of the answer's cells."""
-        return tuple(sorted({cell.row for cell in self.answer.guess.cells}))
+    def has_cells(self) -> bool:
+        """Whether there may be follow-ups."""
+        return bool(self.answer.guess.cells)
 
     @property
     def label(self) -> str:
@@ -178,51 +177,38 @@ class Page:
         pasted: str,
         question: str,
         said: Sequence[Any] = NOT_SAID,
-        about: Asked | None = None,
-        rows: tuple[int, ...] | None = None,
+        after: Answer | None = None,
     ) -> Iterator[tuple[str, Asked | None]]:
         """Yields the answer as HTML with its table, and then again with where the model looked.
 
         Where there is no answer it yields once, why. Where it looked takes longer than the answer.
-        `file`, `pasted` and `said` are as of `table`. A follow-up is asked about the rows of the
-        answer to the question before it, `about`; others about `rows`, None for all.
+        `file`, `pasted` and `said` are as of `table`. A follow-up comes `after` an answer.
         """
         try:
             table = self.table(file, pasted, said)
         except Exception as error:
             yield _error(error, file), None
             return
-        rows = about.found if about is not None else rows
-        if not rows or max(rows) >= table.num_rows:  # of a table that was read in another way
-            rows, about = None, None
-        part = table
-        if rows is not None:
-            part = dataclasses.replace(table, rows=tuple(table.rows[row] for row in rows))
+        cells = () if after is None else after.guess.cells
+        if any(c.row >= table.num_rows or c.column >= table.num_columns for c in cells):
+            after = None  # it is of a table that was read in another way
         try:
-            asked: Any = question
-            if about is not None and rows is not None:
-                previous = _moved(about.answer.guess, rows.index)
-                asked = with_history(Question(text=question), previous)
-            answer = self._predictor.answer(part, asked)
+            answer = self._predictor.answer(table, question, after)
         except Exception as error:
             yield _error(error, file) + _valid(table_html(table)), None
             return
-        if rows is not None:
-            answer = _moved(answer, rows.__getitem__)
-        one = Asked(question.strip(), rows, answer)
-        yield _valid(result_html(table, answer, {}, {}, rows)), one
+        one = Asked(question.strip(), after, answer)
+        yield _valid(result_html(table, answer, {}, {}, answer.rows)), one
         groups: dict[str, np.ndarray] = {}
         of_question: dict[str, float] = {}
         note = ""
         try:
-            _, groups, of_question = self._predictor.attended_cells(part, asked)
+            _, groups, of_question = self._predictor.attended_cells(table, question, after)
         except Exception as error:
             note = note_html(f"It is not shown where the model looked: {_message(error)}")
         finally:
             return_memory()
-        if rows is not None:
-            groups = {name: _shares_of_whole(of, rows, table) for name, of in groups.items()}
-        yield _valid(result_html(table, answer, groups, of_question, rows) + note), one
+        yield _valid(result_html(table, answer, groups, of_question, answer.rows) + note), one
 
     def warm_up(self) -> tuple[str, Asked | None]:
         """Asks the examples, so that no visitor waits for what comes but once; the first answer."""
@@ -269,22 +255,6 @@ class Page:
         finally:
             return_memory()
         return json.dumps(answer.to_dict())
-
-
-def _moved(answer: Answer, row_of: Callable[[int], int]) -> Answer:
-    """An answer with its cells in other rows: of the whole table, or of a part."""
-    return dataclasses.replace(
-        answer,
-        cells=tuple(dataclasses.replace(cell, row=row_of(cell.row)) for cell in answer.cells),
-        alternatives=tuple(_moved(other, row_of) for other in answer.alternatives),
-    )
-
-
-def _shares_of_whole(shares: np.ndarray, rows: Sequence[int], table: Table) -> np.ndarray:
-    """Shares [1 + rows, C] of a part, in the places of the whole table: [R+1, C]."""
-    whole = np.zeros([table.num_rows + 1, table.num_columns])
-    whole[[0, *(row + 1 for row in rows)]] = shares
-    return whole
 
 
 def _sheets(assumed: Sequence[str]) -> tuple[str, ...]:

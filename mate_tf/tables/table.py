@@ -123,6 +123,27 @@ class Table:
         of_columns = (sentence for column in columns for sentence in column.assumed)
         return (*self.assumed, *totals, *of_columns)
 
+    def with_rows(self, rows: Sequence[int]) -> "Table":
+        """The table with some of its rows, which are read as in the whole."""
+
+        def some(values: Sequence[Any]) -> tuple[Any, ...]:
+            return tuple(values[row] for row in rows)
+
+        expansions = some(self.expansions) if self.expansions else ()
+        table = dataclasses.replace(self, rows=some(self.rows), expansions=expansions)
+        columns: dict[int, Column] = {}
+        for place in range(self.num_columns):
+            whole = self.column(place)
+            columns[place] = dataclasses.replace(
+                whole,
+                values=some(whole.values),
+                numbers=some(whole.numbers),
+                units=some(whole.units),
+            )
+        totals = tuple(place for place, row in enumerate(rows) if row in self.total_rows)
+        vars(table).update(_columns=columns, total_rows=totals, all_assumed=self.all_assumed)
+        return table
+
     @classmethod
     def from_rows(
         cls,

@@ -23,7 +23,7 @@ class Fake:
         self.asked: list[tuple[Table, str]] = []
         self.is_waiting, self.may_answer = threading.Event(), threading.Event()
 
-    def answer(self, table: Table, question: str | Question) -> Answer:
+    def answer(self, table: Table, question: str | Question, after: Answer | None = None) -> Answer:
         text = question if isinstance(question, str) else question.text
         if not text.strip():
             raise ValueError("expected a question, got an empty one")
@@ -42,10 +42,11 @@ class Fake:
             **vars(found),
             "confidence": "not sure" if "perhaps" in words else "sure",
             "alternatives": (other,),
+            "rows": None if after is None else tuple(cell.row for cell in after.cells),
         }
         return Answer(**values)
 
-    def attended_cells(self, table: Table, question: str | Question):
+    def attended_cells(self, table: Table, question: str | Question, after: Answer | None = None):
         shares = np.zeros([table.num_rows + 1, table.num_columns])
         shares[1, 0] = 0.75
         groups = {"row heads": shares, "column heads": shares / 3}
@@ -58,7 +59,7 @@ class Failing:
     def __init__(self, error: Exception):
         self._error = error
 
-    def answer(self, table, question):
+    def answer(self, table, question, after=None):
         raise self._error
 
     attended_cells = answer
@@ -67,7 +68,7 @@ class Failing:
 class Hidden(Fake):
     """A predictor that does not show where it looked."""
 
-    def attended_cells(self, table, question):
+    def attended_cells(self, table, question, after=None):
         raise ValueError("expected attention <to be seen>, got table_etc")
 
 

@@ -106,19 +106,14 @@ def test_an_answer_whose_attention_is_not_to_be_seen_is_still_given():
 
 
 def test_a_follow_up_is_about_the_rows_of_the_answer_before():
-    predictor = Fake()
-    page = Page(predictor)
+    page = Page(Fake())
     moon = EXAMPLES[0].table
     *_, (_, first) = page.ask(None, moon, "which landed in 1971?")
-    assert first.found == (2, 3)
-    *_, (text, second) = page.ask(None, moon, "how many had 3?", about=first)
-    assert [row[0] for row in predictor.asked[-1][0].rows] == ["Apollo 14", "Apollo 15"]
-    assert second.rows == (2, 3) and second.found == (3,)  # as in the whole table
+    *_, (text, second) = page.ask(None, moon, "how many had 3?", after=first.answer)
+    assert second.after == first.answer and second.answer.rows == (2, 3)
     assert text.count('<tr class="pale">') == 3 * 4  # in each view the rows that are not asked
-    *_, (again, _) = page.ask(None, moon, "how many had 3?", rows=second.rows)
-    assert again == text
-    *_, (_, third) = page.ask(None, CAPITALS, "which city?", about=second)  # of another table
-    assert third.rows is None
+    *_, (_, third) = page.ask(None, CAPITALS, "which city?", after=second.answer)
+    assert third.after is None  # of another table
 
 
 def test_files_count_by_the_blocks_they_take_until_they_are_an_hour_old(tmp_path):

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 from mate_tf.answers.answer import Answer, apply_min_score
+from mate_tf.answers.follow_ups import FollowUp
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.schema import (
@@ -227,6 +228,10 @@ def _follow_up(
 ) -> Question:
     """The question with the answer before it: one of ours, or just its cells and items."""
     _of_type(dict, value, where)
+    is_sure = value.get("answered") is not False and value.get("confidence") != "not sure"
+    if (others := value.get("alternatives")) and value.get("answered") is False:
+        where = f"{where}.alternatives"  # which begin with the guess
+        value = _of_type(dict, _of_type(list, others, where)[0], where)
     cells, items = (
         _of_type(list, value.get(name, []), f"{where}.{name}") for name in ("cells", "items")
     )
@@ -238,10 +243,11 @@ def _follow_up(
         for name, size in (("row", table.num_rows), ("column", table.num_columns)):
             _check_whole(_number(cell.get(name), f"{place}.{name}"), size - 1, f"{place}.{name}")
         coordinates.append((int(float(cell["row"])), int(float(cell["column"]))))
-    return dataclasses.replace(
-        question,
+    return FollowUp(
+        question.text,
         previous_coordinates=tuple(coordinates),
         previous_answers=tuple(map(str, items)),
+        is_sure=is_sure,
     )
 
 

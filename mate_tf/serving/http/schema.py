@@ -128,7 +128,8 @@ _PLACE = {"type": "integer", "minimum": 0}
 _PREVIOUS = _of(
     "object",
     "null",
-    description="the prediction before a follow-up question; its cells and items are read",
+    description="the prediction before a follow-up question; its confidence, cells and items are "
+    "read, or those of its first alternative where it was not answered",
     properties={
         "cells": {
             "type": "array",

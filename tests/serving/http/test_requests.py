@@ -1,5 +1,6 @@
 """What a request asks, without a server."""
 
+import dataclasses
 import gzip
 import json
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from hypothesis import given
 
 from mate_tf.answers.answer import Answer, SelectedCell
+from mate_tf.answers.follow_ups import follow_up
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.requests import read_request, read_tensors
@@ -121,9 +123,13 @@ def test_a_request_says_how_many_alternatives_and_from_which_score_on():
 
 
 def test_a_question_follows_an_answer():
-    previous = ANSWERS[0].to_dict()
-    (pair,) = read_request(body(instance() | {"previous": previous}), LIMITS).pairs
-    assert pair[1] == Question("a", previous_coordinates=((0, 0),), previous_answers=("c",))
+    one = ANSWERS[0]
+    refused = Answer(answered=False, alternatives=(one,))
+    for answer in (one, dataclasses.replace(one, confidence="not sure"), refused):
+        sent = body(instance() | {"previous": answer.to_dict()})
+        (pair,) = read_request(sent, LIMITS).pairs
+        assert pair[1] == follow_up(Question("a"), answer)
+        assert pair[1].previous_coordinates == ((0, 0),) and pair[1].previous_answers == ("c",)
 
 
 def test_a_body_may_be_packed():
