@@ -376,7 +376,7 @@ def _module(program: bytes) -> Any:
 
 
 def sheet_parser(sheet: Any) -> Any:
-    """The parser of a sheet of openpyxl's that is read only, which itself gives nothing but cells."""
+    """openpyxl's parser of a read-only sheet, for what such a sheet has beside its cells."""
     from openpyxl.worksheet._reader import WorkSheetParser
 
     book = sheet.parent

@@ -75,7 +75,8 @@ _HTML = re.compile(
 )
 # Of Markdown, or as databases print tables: +----+----+
 _MARKDOWN_RULE = re.compile(
-    r"(?m)^[ \t]*[|+]?[ \t]*:?[-=]+:?[ \t]*(?:[|+][ \t]*:?[-=]+:?[ \t]*)*[|+]?[ \t]*$"
+    r"(?m)^[ \t]*+(?:[|+][ \t]*+)?:?[-=]++:?[ \t]*+(?:[|+][ \t]*+:?[-=]++:?[ \t]*+)*+"
+    r"(?:[|+][ \t]*+)?$"
 )
 _MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
 _MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]|<sup>[^<>]{1,6}</sup>|\^[^\s^|]{1,4}\^")
@@ -332,7 +333,8 @@ def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
     for number, line in enumerate(lines[1:], start=1):
         if number > end and _MARKDOWN_RULE.match(line) and "|" in lines[number - 1]:
             body = []
-            for end, below in enumerate(lines[number + 1 :], start=number + 1):  # noqa: B007
+            for end in range(number + 1, len(lines)):
+                below = lines[end]
                 if "|" in below:
                     body.append(_markdown_cells(below))
                 elif not below.lstrip().startswith("+"):  # a rule between rows
