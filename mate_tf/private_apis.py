@@ -376,7 +376,7 @@ def _module(program: bytes) -> Any:
 
 
 def sheet_parser(sheet: Any) -> Any:
-    """openpyxl's parser of a read-only sheet, for what such a sheet has beside its cells."""
+    """The parser of a read-only sheet of openpyxl, for what the sheet has beside its cells."""
     from openpyxl.worksheet._reader import WorkSheetParser
 
     book = sheet.parent

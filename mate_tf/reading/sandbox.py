@@ -2,39 +2,44 @@
 
 It is a fresh interpreter: so it starts from a notebook, from a script without a main guard and from
 a server's worker alike, and has no memory of this process. It imports no module from the current
-folder, which may hold a csv.py.
+folder, which may hold a csv.py. Plain JSON goes to it and comes from it.
 """
 
+import importlib
+import json
 import os
 import pathlib
-import pickle
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import Any
 
 SECONDS = 20  # of computing
 MEMORY = 2**30  # bytes, beside those that the process begins with
 _SECONDS_IN_ALL = 120  # on a busy machine, and on Windows, which has neither limit
-_TOO_MUCH = 2  # the exit status where there is no memory left
+_NOT_STARTED, _TOO_MUCH, _REFUSED = 1, 2, 3  # exit statuses
 _START = """
 import sys
-sys.path[:] = sys.argv[1:]
+module, function, *sys.path = sys.argv[1:]
 from mate_tf.reading.sandbox import serve
-serve()
+serve(module, function)
 """
 is_inside = False  # whether this process is such a one
 
-Result = TypeVar("Result")
 
-
-def run(function: Callable[..., Result], *arguments: Any, name: str) -> Result:
-    """Calls a function of this project in a process of its own; within one, in the same.
+def run(
+    function: Callable[..., Iterable[Any]], content: bytes, *arguments: Any, name: str
+) -> list[Any]:
+    """Calls a function with the bytes of a file in a process of its own; within one, in the same.
 
     Args:
-        function: one at the top of a module.
-        arguments: what it takes, which is pickled, as is its result.
-        name: that of the file which it reads, for errors.
+        function: one at the top of a module, which yields values of JSON.
+        content: the bytes.
+        arguments: what else it takes, as values of JSON.
+        name: the file's, for errors.
+
+    Returns:
+        What the function yields.
 
     Raises:
         ModuleNotFoundError, ValueError: as the function.
@@ -42,61 +47,75 @@ def run(function: Callable[..., Result], *arguments: Any, name: str) -> Result:
         ValueError: if it takes more than SECONDS or MEMORY, or ends without a result.
     """
     if is_inside:
-        return function(*arguments)
-    command = [sys.executable, "-I", "-S", "-c", _START, *_safe_path()]
+        return list(function(content, *arguments))
+    named = function.__module__, function.__qualname__
+    command = [sys.executable, "-I", "-S", "-c", _START, *named, *_safe_path()]
     try:
         done = subprocess.run(
             command,
-            input=pickle.dumps((function, arguments)),
+            input=b"%b\n%b" % (_encode(arguments), content),
             capture_output=True,
             check=False,
             timeout=_SECONDS_IN_ALL,
         )
-        status = done.returncode
     except subprocess.TimeoutExpired:
-        status = _TOO_MUCH
-    if status == 1:
+        done = subprocess.CompletedProcess(command, _TOO_MUCH)
+    if done.returncode == _NOT_STARTED:
         reason = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
         raise OSError(f"expected a process to start that reads '{name}', got: {reason}")
-    if status:
+    if done.returncode not in (0, _REFUSED):
         raise ValueError(
             f"expected a file that is read in {SECONDS} seconds and {MEMORY >> 30} GB of memory, "
             f"got one that takes more or stops its reader (file '{name}'); save it as CSV, or its "
             "first rows alone"
         )
-    result: Result | Exception = pickle.loads(done.stdout)
-    if isinstance(result, Exception):
-        raise result
-    return result
+    results = list(map(_decode, done.stdout.split(b"\n")))
+    if done.returncode == _REFUSED:
+        is_missing, message = results[-1]
+        raise ModuleNotFoundError(message) if is_missing else ValueError(message)
+    return results[1:]
 
 
 def _safe_path() -> list[str]:
     """Where Python looks for modules, without the current folder, but this package's."""
     try:
-        here = os.path.realpath(os.getcwd())
+        here = os.path.realpath("")
     except FileNotFoundError:  # it was removed
         here = ""
-    path = [folder for folder in sys.path if folder and os.path.realpath(folder) != here]
+    path = [it for it in sys.path if os.path.isabs(it) and os.path.realpath(it) != here]
     return [*path, str(pathlib.Path(__file__).parents[2])]
 
 
-def serve() -> None:
-    """Reads a function and its arguments from standard input; writes its result or its error."""
+def _encode(value: Any) -> bytes:
+    """A value as JSON on a line; a text may hold half a surrogate pair."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _decode(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8", "surrogatepass"))
+
+
+def serve(module: str, name: str) -> None:
+    """Calls a function with what standard input holds; writes what it yields, or its error."""
     global is_inside
     is_inside = True
-    function, arguments = pickle.load(sys.stdin.buffer)
-    # From here on, what packages print goes nowhere.
+    function = getattr(importlib.import_module(module), name)
+    arguments = _decode(sys.stdin.buffer.readline())
+    content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as output, open(os.devnull, "wb") as nowhere:
-        os.dup2(nowhere.fileno(), 1)
-        os.dup2(nowhere.fileno(), 2)
+        for stream in (1, 2):  # what packages print from here on goes nowhere
+            os.dup2(nowhere.fileno(), stream)
         _limit()
         try:
             try:
-                result = function(*arguments)
+                output.write(b"null")
+                for value in function(content, *arguments):
+                    output.write(b"\n" + _encode(value))
             except (ModuleNotFoundError, ValueError) as error:
-                kinds = ModuleNotFoundError, ValueError  # those of packages are none of here
-                result = kinds[isinstance(error, ValueError)](str(error))
-            pickle.dump(result, output)
+                is_missing = isinstance(error, ModuleNotFoundError)
+                output.write(b"\n" + _encode([is_missing, str(error)]))
+                output.flush()
+                os._exit(_REFUSED)
         except MemoryError:
             os._exit(_TOO_MUCH)
 

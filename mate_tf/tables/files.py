@@ -11,14 +11,15 @@ import sys
 import warnings
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from mate_tf.reading import sandbox
 from mate_tf.tables.delimited import read_delimited_rows
 from mate_tf.tables.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.tables.html_tables import declared_encoding, read_html_rows
-from mate_tf.tables.layout import Rows, chosen_table, lay_out
+from mate_tf.tables.layout import MOST_CELLS, Rows, chosen_table, lay_out
 from mate_tf.tables.opendocument import open_opendocument
 from mate_tf.tables.parquet import read_parquet_rows
 from mate_tf.tables.sheets import read_sheet_rows
@@ -83,6 +84,7 @@ _MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]|<sup>[^<>]{1,6}</sup>|\^[^\s^|]{1,4
 _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
+_ROWS_AT_ONCE = 1000  # that come from another process
 _MEMBERS = {
     "excel": "xl/workbook.xml",
     "excel binary": "xl/workbook.bin",
@@ -174,6 +176,32 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
             gc.enable()
 
 
+def read_in_sandbox(
+    content: bytes, name: str, options: ReadOptions = _DEFAULTS, most_cells: int = MOST_CELLS
+) -> Table:
+    """Reads a table as `read_content` does, but of whatever kind in a process of its own.
+
+    ValueError also if the table has more than `most_cells`, or as `sandbox.run`.
+    """
+    arguments = (name, asdict(options), most_cells)
+    about, *parts = sandbox.run(_table_in_parts, content, *arguments, name=name)
+    header, title, assumed = about
+    rows = tuple(tuple(row) for part in parts for row in part)
+    return Table(tuple(header), rows, name, title, assumed=tuple(assumed))
+
+
+def _table_in_parts(
+    content: bytes, name: str, options: dict[str, Any], most_cells: int
+) -> Iterator[Any]:
+    table = read_content(content, name, ReadOptions(**options))
+    size = table.num_rows * table.num_columns
+    if size > most_cells:
+        message = f"expected at most {most_cells:,} cells, got {size:,} (file '{name}')"
+        raise ValueError(f"{message}; choose fewer rows")
+    yield table.header, table.document_title, table.assumed
+    yield from (table.rows[n : n + _ROWS_AT_ONCE] for n in range(0, len(table.rows), _ROWS_AT_ONCE))
+
+
 @contextlib.contextmanager
 def _broken_named(kind: str, name: str) -> Iterator[None]:
     """Turns whatever is raised while a file is read into a ValueError that names the file."""
@@ -184,7 +212,7 @@ def _broken_named(kind: str, name: str) -> Iterator[None]:
         raise
     except Exception as error:  # those of archives, XML and types have no common class
         reason = str(error).strip().split("\n")[0] or type(error).__name__
-        is_ours = isinstance(error, ValueError) and reason.startswith("expected ")
+        is_ours = isinstance(error, OSError | ValueError) and reason.startswith("expected ")
         if is_ours and f"'{name}'" in reason:
             raise
         reason = reason if is_ours else f"expected {kind}, got: {reason}"
@@ -195,7 +223,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     ending = Path(name).suffix.lower()
     if content.startswith(_GZIP):
         if not sandbox.is_inside:
-            return sandbox.run(read_content, content, name, options, name=name)
+            return read_in_sandbox(content, name, options)
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
     if not content.strip():
@@ -218,7 +246,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
             raise _other("XML" if is_xml else "no text", name)
     options.check(kind, f"'{name}'")
     if kind in _IN_SANDBOX and not sandbox.is_inside:
-        return sandbox.run(read_content, content, name, options, name=name)
+        return read_in_sandbox(content, name, options)
     with _broken_named(_NAMES[kind], name):
         found = _read(kind, content, text, name, ending, options)
     # A few bytes of a file may say that a text stands in all cells.

@@ -60,9 +60,10 @@ def _arrow_columns(file: Any, path: str) -> list[list[Any] | None]:
 def _arrow_values(column: Any) -> list[Any]:
     """The values as a table shows them; UnicodeDecodeError for bytes that are no text."""
     import pyarrow
+    from pyarrow import types
 
     kind = column.type
-    if pyarrow.types.is_dictionary(kind):
+    if types.is_dictionary(kind):
         if len(column.dictionary) > len(column):  # of which each batch has a few
             return _arrow_values(column.dictionary_decode())
         texts = _arrow_values(column.dictionary)
@@ -72,11 +73,11 @@ def _arrow_values(column: Any) -> list[Any]:
         column = column.cast(pyarrow.float32()).cast(pyarrow.string())
         return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
     if getattr(kind, "unit", "") == "ns":  # Python has microseconds
-        if pyarrow.types.is_timestamp(kind):
+        if types.is_timestamp(kind):
             plain = pyarrow.timestamp("us", kind.tz)
         else:
-            plain = (
-                pyarrow.time64("us") if pyarrow.types.is_time64(kind) else pyarrow.duration("us")
-            )
+            plain = pyarrow.time64("us") if types.is_time64(kind) else pyarrow.duration("us")
         column = column.cast(plain, safe=False)
-    return [nested_text(value) for value in column.to_pylist()]
+    values: list[Any] = column.to_pylist()
+    is_plain = any(is_kind(kind) for is_kind in (types.is_integer, types.is_string))
+    return values if is_plain else [nested_text(value) for value in values]

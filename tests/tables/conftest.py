@@ -11,4 +11,3 @@ from mate_tf.reading import sandbox
 @pytest.fixture(autouse=True)
 def _inside(monkeypatch):
     monkeypatch.setattr(sandbox, "is_inside", True)
-
