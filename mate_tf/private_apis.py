@@ -373,3 +373,18 @@ def _module(program: bytes) -> Any:
         copy.results[0].replace_all_uses_with(copy.operands[0])
         copy.erase()
     return module
+
+
+def sheet_parser(sheet: Any) -> Any:
+    """The parser of a read-only sheet of openpyxl, for what the sheet has beside its cells."""
+    from openpyxl.worksheet._reader import WorkSheetParser
+
+    book = sheet.parent
+    return WorkSheetParser(
+        sheet._get_source(),
+        sheet._shared_strings,
+        data_only=True,
+        epoch=book.epoch,
+        date_formats=book._date_formats,
+        timedelta_formats=book._timedelta_formats,
+    )

@@ -43,6 +43,8 @@ def cell_text(value: Any) -> str:
     """The text of a cell's value, as files have it; TypeError for a container or bytes."""
     if isinstance(value, str):
         return str.__str__(value)  # a plain one of numpy's
+    if type(value) is int:
+        return str(value)
     if isinstance(value, bytes | list | tuple | dict | set):
         raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
     value = plain_value(value)

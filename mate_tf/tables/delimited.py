@@ -8,7 +8,7 @@ from collections import Counter
 from typing import Any
 
 from mate_tf.tables.header_rows import is_value
-from mate_tf.tables.layout import Rows, check_size
+from mate_tf.tables.layout import MOST_CELLS, Rows, check_size
 from mate_tf.tables.prose import is_prose
 from mate_tf.tables.text_files import check_delimiter
 from mate_tf.tables.values import read_cell
@@ -21,7 +21,8 @@ _PER_LINE = 1e-3  # what a line at an end that has no delimiter takes from the s
 _LEAST_TO_TRIM = 0.4  # of them, from which on lines at both ends may be others
 _DELIMITER_LINE = re.compile(r'"?sep=([^"\r\n])"?\r?\n')  # Excel reads and writes such a line
 _APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
-_RULE = re.compile(r" *[-=]{2,}[-= ]*")
+_RULE = re.compile(r" *[-=]{2}[-= ]*")
+_LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
 _RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns of a fixed width
 _OF_R = re.compile(r'(?:"[^"\r\n]*" )+"[^"\r\n]*"\r?\n"?[^\s",;|]+"? ')  # by write.table
 _COMMENTS = re.compile(r"(?:[ \t]*(?:#|//)[^\r\n]*[\r\n]+)+(?=[^\r\n])")  # above the header
@@ -80,7 +81,7 @@ def read_delimited_rows(
     has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None
     has_texts = '="' in text
     reader = csv.reader(
-        io.StringIO(text, newline=""),
+        (line[0] for line in _LINE.finditer(text)),  # io.StringIO takes 4 bytes for each character
         strict=True,
         delimiter=delimiter,
         skipinitialspace=has_blanks,
@@ -113,6 +114,8 @@ def _cut_by_rule(text: str) -> str:
     if len(lines) < 3 or not _RULES.fullmatch(lines[1]) or "\t" in text[:_CHARACTERS_LOOKED_AT]:
         return ""
     starts = [found.start() for found in re.finditer("-+", lines[1])]
+    if len(lines) * len(starts) > MOST_CELLS:
+        return ""
     lines[1] = ""
     if any(line[start - 1 : start].strip() for line in lines for start in starts[1:]):
         return ""  # a cell, or a note, is longer

@@ -1,23 +1,31 @@
 """The one way from a file to a Table: `read_table`. The content says what a file is."""
 
 import codecs
+import contextlib
 import gc
 import gzip
 import io
 import json
 import re
 import sys
+import warnings
 import zipfile
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
+from mate_tf.reading import sandbox
 from mate_tf.tables.delimited import read_delimited_rows
+from mate_tf.tables.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.tables.html_tables import declared_encoding, read_html_rows
-from mate_tf.tables.layout import Rows, chosen_table, lay_out
+from mate_tf.tables.layout import MOST_CELLS, Rows, chosen_table, lay_out
+from mate_tf.tables.opendocument import open_opendocument
+from mate_tf.tables.parquet import read_parquet_rows
+from mate_tf.tables.sheets import read_sheet_rows
 from mate_tf.tables.structures import read_json_line_rows, read_json_rows
 from mate_tf.tables.table import Table
 from mate_tf.tables.text_files import decode, open_bytes
-from mate_tf.tables.typed_files import OLE, read_parquet_rows, read_workbook_rows
 
 STANDARD_INPUT = "-"
 _KINDS = {  # what it is called, and the endings of names
@@ -26,14 +34,25 @@ _KINDS = {  # what it is called, and the endings of names
     "jsonl": ("JSON Lines", ".jsonl .ndjson"),
     "html": ("a page of HTML", ".html .htm"),
     "markdown": ("Markdown", ".md .markdown"),
-    "parquet": ("Parquet", ".parquet"),
+    "parquet": ("a Parquet file", ".parquet"),
     "excel": ("a workbook of Excel", ".xlsx .xlsm"),
-    "sheets": ("a workbook of Excel 97 or OpenDocument", ".xls .xlsb .ods"),
+    "excel 97": ("a workbook of Excel 97", ".xls"),
+    "excel binary": ("a binary workbook of Excel", ".xlsb"),
+    "opendocument": ("a workbook of OpenDocument", ".ods"),
 }
 _NAMES = {kind: name for kind, (name, _) in _KINDS.items()}
 _KIND_OF_ENDING = {it: kind for kind, (_, endings) in _KINDS.items() for it in endings.split()}
 ENDINGS = tuple(_KIND_OF_ENDING)
 _TEXT = ("csv", "json", "jsonl", "html", "markdown")
+_OPENERS = {
+    "excel": open_excel,
+    "excel 97": open_excel_97,
+    "excel binary": open_excel_binary,
+    "opendocument": open_opendocument,
+}
+_SHEETS = tuple(_OPENERS)
+_IN_SANDBOX = ("html", "parquet", *_SHEETS)
+_GZIP, _OLE = b"\x1f\x8b", b"\xd0\xcf\x11\xe0"  # what packed files and .xls begin with
 # What files that hold no table begin with.
 _OTHERS = {
     b"%PDF": "a PDF",
@@ -57,13 +76,20 @@ _HTML = re.compile(
 )
 # Of Markdown, or as databases print tables: +----+----+
 _MARKDOWN_RULE = re.compile(
-    r"(?m)^[ \t]*[|+]?[ \t]*:?[-=]+:?[ \t]*(?:[|+][ \t]*:?[-=]+:?[ \t]*)*[|+]?[ \t]*$"
+    r"(?m)^[ \t]*+(?:[|+][ \t]*+)?:?[-=]++:?[ \t]*+(?:[|+][ \t]*+:?[-=]++:?[ \t]*+)*+"
+    r"(?:[|+][ \t]*+)?$"
 )
 _MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
 _MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]|<sup>[^<>]{1,6}</sup>|\^[^\s^|]{1,4}\^")
 _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
-_MOST_UNPACKED = 2**28  # bytes of a gzip file
+_MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
+_ROWS_AT_ONCE = 1000  # that come from another process
+_MEMBERS = {
+    "excel": "xl/workbook.xml",
+    "excel binary": "xl/workbook.bin",
+    "opendocument": "content.xml",
+}
 
 
 @dataclass(frozen=True)
@@ -101,11 +127,11 @@ class ReadOptions:
 _OPTIONS = {
     "delimiter": ("csv",),
     "encoding": _TEXT,
-    "header_rows": ("csv", "excel", "sheets", "html", "markdown"),
-    "skip_rows": ("csv", "excel", "sheets", "html"),
-    "sheet": ("excel", "sheets"),
+    "header_rows": ("csv", *_SHEETS, "html", "markdown"),
+    "skip_rows": ("csv", *_SHEETS, "html"),
+    "sheet": _SHEETS,
     "which": ("html", "json", "markdown"),
-    "show_hidden": ("excel", "sheets"),
+    "show_hidden": _SHEETS,
 }
 _DEFAULTS = ReadOptions()
 
@@ -143,15 +169,61 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
     was_enabled = gc.isenabled()
     gc.disable()  # the search for cycles takes longer than to read a million cells
     try:
-        return _read_content(content, name, options)
+        with _broken_named("a table", name):
+            return _read_content(content, name, options)
     finally:
         if was_enabled:
             gc.enable()
 
 
+def read_in_sandbox(
+    content: bytes, name: str, options: ReadOptions = _DEFAULTS, most_cells: int = MOST_CELLS
+) -> Table:
+    """Reads a table as `read_content` does, but of whatever kind in a process of its own.
+
+    ValueError also if the table has more than `most_cells`, or as `sandbox.run`.
+    """
+    arguments = (name, asdict(options), most_cells)
+    about, *parts = sandbox.run(_table_in_parts, content, *arguments, name=name)
+    header, title, assumed = about
+    rows = tuple(tuple(row) for part in parts for row in part)
+    return Table(tuple(header), rows, name, title, assumed=tuple(assumed))
+
+
+def _table_in_parts(
+    content: bytes, name: str, options: dict[str, Any], most_cells: int
+) -> Iterator[Any]:
+    table = read_content(content, name, ReadOptions(**options))
+    size = table.num_rows * table.num_columns
+    if size > most_cells:
+        message = f"expected at most {most_cells:,} cells, got {size:,} (file '{name}')"
+        raise ValueError(f"{message}; choose fewer rows")
+    yield table.header, table.document_title, table.assumed
+    yield from (table.rows[n : n + _ROWS_AT_ONCE] for n in range(0, len(table.rows), _ROWS_AT_ONCE))
+
+
+@contextlib.contextmanager
+def _broken_named(kind: str, name: str) -> Iterator[None]:
+    """Turns whatever is raised while a file is read into a ValueError that names the file."""
+    try:
+        with warnings.catch_warnings(action="ignore"):  # packages warn of parts that they skip
+            yield
+    except (ModuleNotFoundError, MemoryError):
+        raise
+    except Exception as error:  # those of archives, XML and types have no common class
+        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        is_ours = isinstance(error, OSError | ValueError) and reason.startswith("expected ")
+        if is_ours and f"'{name}'" in reason:
+            raise
+        reason = reason if is_ours else f"expected {kind}, got: {reason}"
+        raise ValueError(f"{reason} (file '{name}')") from None
+
+
 def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     ending = Path(name).suffix.lower()
-    if content.startswith(b"\x1f\x8b"):
+    if content.startswith(_GZIP):
+        if not sandbox.is_inside:
+            return read_in_sandbox(content, name, options)
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
     if not content.strip():
@@ -173,7 +245,12 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         if kind == "csv" and (is_xml or "\x00" in text[:1000]):
             raise _other("XML" if is_xml else "no text", name)
     options.check(kind, f"'{name}'")
-    found = _read(kind, content, text, name, ending, options)
+    if kind in _IN_SANDBOX and not sandbox.is_inside:
+        return read_in_sandbox(content, name, options)
+    with _broken_named(_NAMES[kind], name):
+        found = _read(kind, content, text, name, ending, options)
+    # A few bytes of a file may say that a text stands in all cells.
+    _check_bytes(sum(len(cell) for row in found.rows for cell in row if type(cell) is str), name)
     if named and kind != named and {kind, named} != {"json", "jsonl"}:
         assumed.insert(
             0, f"The file was read as {_NAMES[kind]}, although its name ends in {ending}."
@@ -191,46 +268,49 @@ def _read(
         return read_json_line_rows(text, name)
     if kind == "parquet":
         return read_parquet_rows(content, name)
-    if kind in ("excel", "sheets"):
-        is_excel = kind == "excel"
-        return read_workbook_rows(content, name, is_excel, options.sheet, options.show_hidden)
+    if kind in _OPENERS:
+        book = _OPENERS[kind](content, name)
+        return read_sheet_rows(book, name, options.sheet, options.show_hidden)
     read = {"json": read_json_rows, "html": read_html_rows, "markdown": _markdown_rows}[kind]
     return read(text, name, options.which)
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
-    try:
-        with gzip.open(io.BytesIO(content)) as file:
-            unpacked = file.read(_MOST_UNPACKED + 1)
-    except (OSError, EOFError) as error:
-        raise ValueError(f"expected a gzip file, got: {error} (file '{name}')") from None
-    if len(unpacked) > _MOST_UNPACKED:
-        raise ValueError(f"expected at most {_MOST_UNPACKED} bytes, got more (file '{name}')")
+    with _broken_named("a gzip file", name), gzip.open(io.BytesIO(content)) as file:
+        unpacked = file.read(_MOST_UNPACKED + 1)
+    _check_bytes(len(unpacked), name)
     return unpacked
+
+
+def _check_bytes(num_bytes: int, name: str) -> None:
+    if num_bytes > _MOST_UNPACKED:
+        most = f"{_MOST_UNPACKED:,} bytes once unpacked"
+        raise ValueError(f"expected at most {most}, got more (file '{name}')")
 
 
 def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
     """The kind of a file; "text" where its text has to be looked at."""
     if content.startswith(b"PAR1"):
         return "parquet"
-    if content.startswith(OLE):
+    if content.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in content:
             raise ValueError(f"expected a workbook without a password (file '{name}')")
-        return "sheets"
+        return "excel 97"
     if content.startswith(b"PK\x03\x04"):
         try:
             members = zipfile.ZipFile(io.BytesIO(content)).namelist()
-        except (zipfile.BadZipFile, ValueError, OSError):
+        except Exception:  # of whatever is broken in it
             members = []
-        if "xl/workbook.xml" in members or (not members and named == "excel"):
-            return "excel"
-        if "xl/workbook.bin" in members or "content.xml" in members:
-            return "sheets"
+        if named in _SHEETS and not members:
+            return named  # its reader says what is wrong
+        for kind, member in _MEMBERS.items():
+            if member in members:
+                return kind
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
             raise _other(other, name)
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if named in ("parquet", "excel", "sheets") and b"\x00" in content[:1024] and not is_utf16:
+    if named in ("parquet", *_SHEETS) and b"\x00" in content[:1024] and not is_utf16:
         raise ValueError(f"expected {_NAMES[named]}, got something else (file '{name}')")
     return "text"
 
@@ -281,7 +361,8 @@ def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
     for number, line in enumerate(lines[1:], start=1):
         if number > end and _MARKDOWN_RULE.match(line) and "|" in lines[number - 1]:
             body = []
-            for end, below in enumerate(lines[number + 1 :], start=number + 1):  # noqa: B007
+            for end in range(number + 1, len(lines)):
+                below = lines[end]
                 if "|" in below:
                     body.append(_markdown_cells(below))
                 elif not below.lstrip().startswith("+"):  # a rule between rows

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+from mate_tf.private_apis import import_extra
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.header_rows import is_value
 from mate_tf.tables.layout import Rows, check_size, chosen_table
-from mate_tf.tables.typed_files import broken_named, reading_package
 from mate_tf.tables.values import read_cell
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)
@@ -43,19 +43,18 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
         ValueError: if there is no table, none with the number `which`, from 0, or several and no
             number; for more than MOST_CELLS; or if libxml2 cannot read the page to its end.
     """
-    with broken_named("a page of HTML", name):
-        html = reading_package("lxml.html", name)
-        parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-        page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
-        for problem in parser.error_log:
-            if problem.level_name == "FATAL":  # libxml2 leaves out what follows
-                raise ValueError(f"{problem.message}, in line {problem.line}")
-        found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
-        shown = [rows for table, rows in found if not _is_in_hidden(table)]
-        tables = shown or [rows for _, rows in found]
-        # Frames around a table, and boxes of one text, are passed over where there is one other.
-        real = [number for number, rows in enumerate(tables) if _has_cells(rows)]
-        which = real[0] if which is None and len(real) == 1 else which
+    html = import_extra("lxml.html", "formats", f"to read '{name}'")
+    parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
+    page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
+    for problem in parser.error_log:
+        if problem.level_name == "FATAL":  # libxml2 leaves out what follows
+            raise ValueError(f"{problem.message}, in line {problem.line}")
+    found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
+    shown = [rows for table, rows in found if not _is_in_hidden(table)]
+    tables = shown or [rows for _, rows in found]
+    # Frames around a table, and boxes of one text, are passed over where there is one other.
+    real = [number for number, rows in enumerate(tables) if _has_cells(rows)]
+    which = real[0] if which is None and len(real) == 1 else which
     if not tables:
         raise ValueError(f"expected a table, got a page without one (file '{name}')")
     number = chosen_table(which, map(_described, tables), f"(file '{name}')")

@@ -1,0 +1,156 @@
+"""Workbooks of Excel: .xlsx by openpyxl, .xls by xlrd, .xlsb by python-calamine."""
+
+import datetime
+import functools
+import io
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from mate_tf.private_apis import import_extra, sheet_parser
+from mate_tf.tables.cell_texts import plain_value
+from mate_tf.tables.layout import check_size
+from mate_tf.tables.sheets import Book, Sheet, shown_value
+
+_VALUE = re.compile(rb"<(?:\w+:)?(?:v|is|f)[ />]")  # of a cell of .xlsx, or its formula
+_LOOKED_AT = 2**24  # bytes of a sheet in which there is one
+
+
+def open_excel(content: bytes, path: str) -> Book:
+    """Opens a .xlsx or .xlsm; ModuleNotFoundError without openpyxl, or its errors."""
+    openpyxl = import_extra("openpyxl", "formats", f"to read '{path}'")
+    # Sheets are parsed when they are read, and what else there is, such as drawings, is not.
+    options = dict(read_only=True, data_only=True, keep_links=False)
+    book = openpyxl.load_workbook(io.BytesIO(content), **options)
+    sheets = {sheet.title: sheet for sheet in book.worksheets}
+    return Book(
+        {name: _has_values(sheet) for name, sheet in sheets.items()},
+        {name for name, sheet in sheets.items() if sheet.sheet_state == "visible"},
+        lambda name: _excel_sheet(sheets[name], path),
+    )
+
+
+def _has_values(sheet: Any) -> bool:
+    begin = sheet_parser(sheet).source.read(_LOOKED_AT).replace(b"\0", b"")  # also of UTF-16
+    return _VALUE.search(begin) is not None
+
+
+def _excel_sheet(sheet: Any, path: str) -> Sheet:
+    from openpyxl.cell.read_only import ReadOnlyCell
+
+    parser = sheet_parser(sheet)
+    parse_cell = parser.parse_cell
+    first_formula, has_result = "", False
+    width = 0
+    rows: list[list[Any]] = []
+
+    def parse_result(element: Any) -> dict[str, Any]:
+        """Also notes whether a program has stored the results of formulas."""
+        nonlocal first_formula, has_result
+        cell: dict[str, Any] = parse_cell(element)
+        if any(part.tag.endswith("}f") for part in element):
+            first_formula = first_formula or f"'{sheet.title}'!{element.get('r')}"
+            has_result |= cell["value"] is not None or cell["data_type"] == "str"
+        return cell
+
+    @functools.cache
+    def format_of(style: int) -> str:
+        return str(ReadOnlyCell(sheet, 1, 1, None, style_id=style).number_format)
+
+    def reserve(row: int, column: int) -> None:
+        """Makes rows, from 1, up to a place."""
+        nonlocal width
+        width = max(width, column)
+        check_size(max(row, len(rows)) * width, f"(file '{path}')")
+        rows.extend([] for _ in range(row - len(rows)))
+
+    parser.parse_cell = parse_result
+    for _, cells in parser.parse():
+        for cell in cells:
+            value, column = cell["value"], cell["column"]
+            if value is None and cell["data_type"] == "str":
+                value = ""  # the result of a formula may be an empty text
+            reserve(cell["row"], column)
+            row = rows[cell["row"] - 1]
+            row += [None] * (column - len(row))
+            row[column - 1] = shown_value(value, format_of(cell["style_id"]))
+    # A program that computes nothing stores no result at all; with others some are empty.
+    if first_formula and not has_result:
+        raise ValueError(
+            f"expected formulas with their last results, got none in {first_formula}; open the "
+            f"file in Excel or LibreOffice and save it (file '{path}')"
+        )
+    merged = []
+    for part in parser.merged_cells.mergeCell if parser.merged_cells else ():
+        left, top, right, bottom = part.bounds  # from 1
+        reserve(bottom, right)
+        rows[bottom - 1] += [None] * (right - len(rows[bottom - 1]))
+        merged.append((top - 1, left - 1, bottom - 1, right - 1))
+    columns = parser.column_dimensions.values()
+    hidden = [(int(it["min"]), int(it["max"])) for it in columns if _is_hidden(it, "width")]
+    return Sheet(
+        rows,
+        merged,
+        {int(n) for n, it in parser.row_dimensions.items() if _is_hidden(it, "ht")},
+        {column for least, most in hidden for column in range(least - 1, min(most, width))},
+    )
+
+
+def _is_hidden(attributes: Mapping[str, str], size: str) -> bool:
+    """Whether a row or column of Excel is hidden or has no size."""
+    is_shown = attributes.get("hidden", "0") in ("0", "f", "false")
+    return not is_shown or float(attributes.get(size, 1)) == 0
+
+
+def open_excel_97(content: bytes, path: str) -> Book:
+    """Opens a .xls; ModuleNotFoundError without xlrd, or its errors."""
+    xlrd = import_extra("xlrd", "formats", f"to read '{path}'")
+    book = xlrd.open_workbook(file_contents=content, formatting_info=True, logfile=io.StringIO())
+    sheets = {found.name: found for found in book.sheets()}
+
+    def value_of(cell: Any) -> Any:
+        if cell.ctype == xlrd.XL_CELL_ERROR:
+            return xlrd.error_text_from_code.get(cell.value, "#N/A")
+        if cell.ctype == xlrd.XL_CELL_BOOLEAN:
+            return bool(cell.value)
+        number_format = book.format_map[book.xf_list[cell.xf_index].format_key].format_str
+        if cell.ctype == xlrd.XL_CELL_DATE:
+            if "[h" in number_format.lower() or "[m" in number_format.lower():
+                return plain_value(datetime.timedelta(days=round(cell.value, 9)))
+            moment = xlrd.xldate.xldate_as_datetime(cell.value, book.datemode)
+            return plain_value(moment.time() if cell.value < 1 else moment)
+        is_number = cell.ctype == xlrd.XL_CELL_NUMBER
+        return shown_value(cell.value, number_format) if is_number else cell.value
+
+    def read(name: str) -> Sheet:
+        sheet = sheets[name]
+        check_size(sheet.nrows * sheet.ncols, f"(file '{path}')")
+        columns = [place for place, it in sheet.colinfo_map.items() if it.hidden or it.width == 0]
+        bounds = sheet.merged_cells  # their ends are behind them
+        return Sheet(
+            [[value_of(cell) for cell in row] for row in sheet.get_rows()],
+            [(top, left, bottom - 1, right - 1) for top, bottom, left, right in bounds],
+            {row + 1 for row, it in sheet.rowinfo_map.items() if it.hidden or it.height == 0},
+            {place for place in columns if place < sheet.ncols},
+        )
+
+    filled = {name: bool(it.nrows) for name, it in sheets.items()}
+    return Book(filled, {name for name, it in sheets.items() if not it.visibility}, read)
+
+
+def open_excel_binary(content: bytes, path: str) -> Book:
+    """Opens a .xlsb, of which hidden parts are not known; errors as of the others."""
+    calamine = import_extra("python_calamine", "formats", f"to read '{path}'")
+    book = calamine.load_workbook(io.BytesIO(content))
+    sheets = {name: book.get_sheet_by_name(name) for name in book.sheet_names}
+
+    def read(name: str) -> Sheet:
+        sheet = sheets[name]
+        check_size(sheet.total_height * sheet.total_width, f"(file '{path}')")
+        rows = [list(map(shown_value, row)) for row in sheet.to_python(skip_empty_area=False)]
+        merged = [(*first, *last) for first, last in sheet.merged_cell_ranges or ()]
+        return Sheet(rows, merged, set(), set())
+
+    visible = calamine.SheetVisibleEnum.Visible
+    shown = {about.name for about in book.sheets_metadata if about.visible == visible}
+    return Book({name: it.total_height > 0 for name, it in sheets.items()}, shown, read)

@@ -1,0 +1,83 @@
+"""Tables of Parquet files, by pyarrow."""
+
+import io
+import json
+from typing import Any
+
+from mate_tf.private_apis import import_extra
+from mate_tf.tables.cell_texts import nested_text, plain_value
+from mate_tf.tables.layout import Rows, check_size
+
+_ROWS_AT_ONCE = 10_000
+
+
+def read_parquet_rows(content: bytes, path: str) -> Rows:
+    """Reads the rows of a table, the header first; null and NaN are None.
+
+    Lists are joined by commas, structures are JSON. A column of bytes that are no text is left out.
+
+    Raises:
+        ModuleNotFoundError: without pyarrow.
+        ValueError: if it has more than MOST_CELLS; pyarrow's errors if it is no Parquet file.
+    """
+    parquet = import_extra("pyarrow.parquet", "formats", f"to read '{path}'")
+    file = parquet.ParquetFile(io.BytesIO(content))
+    schema = file.schema_arrow
+    check_size(file.metadata.num_rows * len(schema), f"(file '{path}')")
+    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    labels = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
+    names: list[str] = []
+    columns: list[list[Any]] = []
+    assumed = []
+    read = [*zip(schema.names, _arrow_columns(file, path), strict=True)]
+    for name, column in sorted(read, key=lambda it: it[0] not in labels):
+        if column is None:
+            assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
+            continue
+        columns.append(column)
+        names.append("" if name in labels and name.startswith("__index_level_") else name)
+    rows = [names, *map(list, zip(*columns, strict=True))]
+    return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
+
+
+def _arrow_columns(file: Any, path: str) -> list[list[Any] | None]:
+    """The values of each column; None for bytes that are no text."""
+    columns: list[list[Any] | None] = [[] for _ in file.schema_arrow]
+    num_rows = 0
+    for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+        num_rows += batch.num_rows  # a file may have more than it says
+        check_size(num_rows * len(columns), f"(file '{path}')")
+        for place, column in enumerate(columns):
+            if column is None:
+                continue
+            try:
+                column += _arrow_values(batch.column(place))
+            except UnicodeDecodeError:
+                columns[place] = None
+    return columns
+
+
+def _arrow_values(column: Any) -> list[Any]:
+    """The values as a table shows them; UnicodeDecodeError for bytes that are no text."""
+    import pyarrow
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        if len(column.dictionary) > len(column):  # of which each batch has a few
+            return _arrow_values(column.dictionary_decode())
+        texts = _arrow_values(column.dictionary)
+        return [None if i is None else texts[i] for i in column.indices.to_pylist()]
+    if kind in (pyarrow.float16(), pyarrow.float32()):
+        # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
+        column = column.cast(pyarrow.float32()).cast(pyarrow.string())
+        return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
+    if getattr(kind, "unit", "") == "ns":  # Python has microseconds
+        if types.is_timestamp(kind):
+            plain = pyarrow.timestamp("us", kind.tz)
+        else:
+            plain = pyarrow.time64("us") if types.is_time64(kind) else pyarrow.duration("us")
+        column = column.cast(plain, safe=False)
+    values: list[Any] = column.to_pylist()
+    is_plain = any(is_kind(kind) for is_kind in (types.is_integer, types.is_string))
+    return values if is_plain else [nested_text(value) for value in values]
