@@ -1,5 +1,6 @@
 """What is used of other libraries without their promise is there, and does what it is used for."""
 
+import io
 import os
 import subprocess
 import sys
@@ -10,6 +11,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf import private_apis
+from tests.tables.workbooks import workbook
 
 IMPORTING = """
 import gc, sys
@@ -136,3 +138,15 @@ def test_orbit_writes_where_it_is_told(tmp_path):
         ).evaluate(steps=1)
     assert lines
     assert orbit.controller._log is before
+
+
+def test_a_read_only_sheet_has_a_parser_that_knows_more_than_its_cells():
+    openpyxl = pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
+    content = workbook([["a", "b"], [1, 2]], hidden=[2], merged=["A1:B1"], hidden_columns=["B"])
+    book = openpyxl.load_workbook(io.BytesIO(content), read_only=True)
+    parser = private_apis.sheet_parser(book.worksheets[0])
+    rows = [[cell["value"] for cell in cells] for _, cells in parser.parse()]
+    assert rows == [["a"], [1, 2]]
+    assert parser.row_dimensions["2"]["hidden"] == parser.column_dimensions["B"]["hidden"] == "1"
+    assert parser.merged_cells.mergeCell[0].bounds == (1, 1, 2, 1)
+    assert private_apis.sheet_parser(book.worksheets[0]).source.read(5) == b"<work"

@@ -211,7 +211,7 @@ def _broken_named(kind: str, name: str) -> Iterator[None]:
     except (ModuleNotFoundError, MemoryError):
         raise
     except Exception as error:  # those of archives, XML and types have no common class
-        reason = str(error).strip().split("\n")[0] or type(error).__name__
+        reason = str(error.__cause__ or error).strip().split("\n")[0] or type(error).__name__
         is_ours = isinstance(error, OSError | ValueError) and reason.startswith("expected ")
         if is_ours and f"'{name}'" in reason:
             raise
