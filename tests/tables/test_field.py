@@ -314,7 +314,6 @@ def test_a_sheet_with_rows_and_columns_is_read_before_a_cover_and_the_first_of_o
     table = read_content(workbook([["Annual report"], ["2024"]], more=[("Data", AGES)]), "r.xlsx")
     assert rows_of(table) == PEOPLE
     assert table.assumed == ("Sheet 'Data' was read; there are also 'Sheet'.",)
-    pytest.importorskip("python_calamine", reason='not installed (the extra "formats")')
     content = opendocument(("A", AGES), ("B", [["x"], ["y"]]))
     table = read_content(content, "t.ods")
     assert rows_of(table) == PEOPLE
@@ -323,7 +322,6 @@ def test_a_sheet_with_rows_and_columns_is_read_before_a_cover_and_the_first_of_o
 
 
 def test_formats_and_hidden_parts_of_opendocument_are_as_they_are_shown():
-    pytest.importorskip("python_calamine", reason='not installed (the extra "formats")')
 
     def number(kind, value, shown, more=""):
         return (
