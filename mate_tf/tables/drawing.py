@@ -159,6 +159,8 @@ def escaped(text: str) -> str:
 
 def with_names(message: str, names: Mapping[str, str]) -> str:
     """A message with the options of Python that it names in the words of another interface."""
+    if not names:  # the pattern would take nothing for a name
+        return message
     verbs = "as|expected|got|or|raise|[Ss]et"
     known = "|".join(map(re.escape, names))
     return re.sub(

@@ -58,7 +58,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert said.startswith("2 steps of 2 examples: about ")
     assert header.startswith("| step | loss | ") and row.startswith("| 2 | ")
     assert "step 2 evaluation: loss " in done.stderr
-    assert "(best denotation_accuracy " in done.stderr
+    assert "(denotation_accuracy: best " in done.stderr
 
     config = load_config(tmp_path / "run")
     assert (config.num_steps, config.encoder.hidden_size) == (2, 16)
