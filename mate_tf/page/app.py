@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import io
+import logging
 import os
 import pathlib
 import signal
@@ -403,6 +404,7 @@ def _running(app: Any, guarded: Any, listener: socket.socket) -> Iterator[None]:
         yield
     finally:
         app.close(verbose=False)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of pages still open
         server.should_exit = True
         thread.join(timeout=_SECONDS_TO_END + 5)
 
