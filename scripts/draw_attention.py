@@ -191,11 +191,13 @@ def main(_) -> None:
         f"(global part of {CONFIG.global_size}, buckets of {CONFIG.bucket_size})",
         fontsize=10,
     )
+    figure.tight_layout()
     _save(figure, folder / "attention_views.png")
 
     figure, axis = plt.subplots(figsize=(8.4, 5.6))
     draw_relations(axis, *small_table(num_rows=3))
     axis.set_title("TableFormer's relations")
+    figure.tight_layout()
     _save(figure, folder / "table_relations.png")
 
 
