@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import sys
 import urllib.parse
 
