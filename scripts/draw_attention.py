@@ -202,7 +202,7 @@ def main(_) -> None:
 
 
 def _save(figure, path: pathlib.Path) -> None:
-    figure.savefig(path, dpi=110)
+    figure.savefig(path, dpi=110, bbox_inches="tight")  # with labels that reach beyond it
     print(f"written to {path}")
 
 

@@ -67,7 +67,7 @@ def draw(address: str, folder: pathlib.Path) -> None:
             if question:
                 page.get_by_label("Question").fill(question)
                 page.keyboard.press("Enter")
-                page.wait_for_selector("#result .unsure ~ .views")
+                page.wait_for_selector("#result .not-sure ~ .views")
                 page.evaluate("document.activeElement.blur()")
             page.mouse.move(0, 0)
             page.wait_for_timeout(1000)  # what moves and fades has come to rest

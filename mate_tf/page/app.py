@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import io
+import logging
 import os
 import pathlib
 import signal
@@ -269,10 +270,12 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         ),
     ]
 
-    def reads(events: Any, show: Any, inputs: list[Any], outputs: list[Any]) -> None:
+    def reads(
+        events: Any, show: Any, inputs: list[Any], outputs: list[Any], cancels: Any = None
+    ) -> None:
         """Shows a table on events; Ask waits meanwhile (script.js)."""
         begins = "(...given) => { tables.begin(given[0]); return given; }"
-        reading = gr.on(events, show, inputs, outputs, js=begins, cancels=asking, **quiet)
+        reading = gr.on(events, show, inputs, outputs, js=begins, cancels=cancels, **quiet)
         for ended in (reading.success, reading.failure):
             ended(None, js="() => tables.end()")
 
@@ -280,7 +283,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
     # Gradio's `input` does not notice what is pasted, `change` does.
     ui.file.upload(None, None, ui.pasted, js="() => ''")
     ui.pasted.change(None, given, ui.file, js="(file, text) => text.trim() ? null : file")
-    reads([ui.file.upload, ui.file.clear], show_given, given, [*table, *kept])
+    reads([ui.file.upload, ui.file.clear], show_given, given, [*table, *kept], asking)
     reads([ui.pasted.change], show_pasted, given, [ui.examples, *table, *kept])
     reads(
         [field.input for field in ui.reading],
@@ -403,6 +406,7 @@ def _running(app: Any, guarded: Any, listener: socket.socket) -> Iterator[None]:
         yield
     finally:
         app.close(verbose=False)
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)  # of pages still open
         server.should_exit = True
         thread.join(timeout=_SECONDS_TO_END + 5)
 

@@ -19,8 +19,10 @@ function readLink() {
 // Ask waits for the table: while a file is on its way to the server, and while the server reads.
 const tables = window.tables = {
   names: [], // of those that the server reads
+  address: "", // of the file that it began to read last
   begin(file) {
     this.names.push(file?.orig_name ?? "the table");
+    this.address = file?.url;
     this.show();
   },
   end() {
@@ -28,7 +30,10 @@ const tables = window.tables = {
     this.show();
   },
   reading() {
-    return this.names[0] ?? document.querySelector("#file .file-name")?.textContent;
+    const uploading = document.querySelector("#file .file-name");
+    const here = document.querySelector("#file a[download]"); // maybe not yet begun
+    const waits = here && here.href !== this.address ? here.download : undefined;
+    return this.names[0] ?? uploading?.textContent ?? waits;
   },
   show() {
     const name = this.reading();

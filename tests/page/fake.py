@@ -33,15 +33,16 @@ class Fake:
         cells = tuple(SelectedCell(row, 0, table.rows[row][0], 0.9) for row in rows or [0])
         aggregation = "COUNT" if text.startswith("how many") else "NONE"
         found = answer_of_cells(table, cells, aggregation, 0.9)
-        other = answer_of_cells(table, cells[:1], "NONE", 0.2)
-        assert found is not None and other is not None
+        elsewhere = SelectedCell(table.num_rows - 1, 0, table.rows[-1][0], 0.1)
+        others = [answer_of_cells(table, one, "NONE", 0.2) for one in (cells[:1], (elsewhere,))]
+        assert found is not None and None not in others
         if "wait" in words:
             self.is_waiting.set()
             self.may_answer.wait()
         values = {
             **vars(found),
             "confidence": "not sure" if "perhaps" in words else "sure",
-            "alternatives": (other,),
+            "alternatives": tuple(others),
             "rows": None if after is None else tuple(cell.row for cell in after.cells),
         }
         return Answer(**values)
