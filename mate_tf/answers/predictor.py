@@ -249,13 +249,26 @@ class Predictor:
         examples = self._builder.build_all(flat, require_answers=False)
         prepared: list[Prepared | ConversionError] = []
         for view, *wholes in views:
-            one = _prepared(view, next(examples))
+            one = self._prepared(view, next(examples))
             for whole in wholes:
-                behind = _prepared(whole, next(examples))
+                behind = self._prepared(whole, next(examples))
                 if isinstance(one, Prepared) and isinstance(behind, Prepared):
                     one = one._replace(whole=behind)
             prepared.append(one)
         return prepared
+
+    def _prepared(
+        self, view: View, example: Example | ConversionError
+    ) -> Prepared | ConversionError:
+        text, is_original = view.question.text, self._builder.config.original_conversion
+        if not text.strip():
+            return ConversionError("empty", "expected a question, got an empty one")
+        if view.table is not None and not is_original and english.asks_nothing(text):
+            problem = f"expected a question about the table, got {cut(text, 40)!r}"
+            return ConversionError(ASKS_NOTHING, problem)
+        if isinstance(example, ConversionError):
+            return example
+        return Prepared(view.table, view.question, example, view.rows)
 
     def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """Answers questions in their order, in batches of one padded length.
@@ -344,18 +357,6 @@ class Predictor:
 
 
 ASKS_NOTHING = "no question"  # a reason of a ConversionError
-
-
-def _prepared(view: View, example: Example | ConversionError) -> Prepared | ConversionError:
-    text = view.question.text
-    if not text.strip():
-        return ConversionError("empty", "expected a question, got an empty one")
-    if view.table is not None and english.asks_nothing(text):
-        problem = f"expected a question about the table, got {cut(text, 40)!r}"
-        return ConversionError(ASKS_NOTHING, problem)
-    if isinstance(example, ConversionError):
-        return example
-    return Prepared(view.table, view.question, example, view.rows)
 
 
 def _question(question: str | Question, after: Answer | None) -> Question:
