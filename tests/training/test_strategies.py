@@ -76,11 +76,15 @@ def test_auto_takes_all_that_is_there_or_what_is_asked_for(monkeypatch, num_ther
     ({"name": "tpu"}, "expected the TPU's name or address, or local"),
     ({"name": "multi_worker_mirrored"}, "expected worker_hosts and task_index, or TF_CONFIG"),
     (WORKERS, "expected from 0 to 1 as task_index, a place in worker_hosts, got None"),
-    (WORKERS | {"task_index": 2}, "task_index from 0 to 1, a place in worker_hosts, got 2"),
+    (WORKERS | {"task_index": 2}, "from 0 to 1 as task_index, a place in worker_hosts, got 2"),
     ({"name": "mirrored", "num_virtual_cpus": 2, "num_gpus": 1}, "expected either num_gpus or"),
     of_no_gpu({"name": "mirrored"}, "expected at least one GPU to mirror over, got none; num"),
-    of_no_gpu({"num_gpus": 2}, "0 to 0 with mirrored here, got 2; pip install .*train,gpu"),
-    of_no_gpu({"num_gpus": 1}, "0 to 0 with one_device here, got 1; pip install .*train,gpu"),
+    of_no_gpu(
+        {"num_gpus": 2}, "0 alone as num_gpus with mirrored here, got 2; pip install .*train,gpu"
+    ),
+    of_no_gpu(
+        {"num_gpus": 1}, "0 alone as num_gpus with one_device here, got 1; pip install .*train,gpu"
+    ),
     of_no_gpu({"tpu": "local"}, "expected the TPU local, got an error: .*install_build.sh ins"),
 )
 def test_options_that_cannot_be_are_refused(options, message):
