@@ -156,8 +156,8 @@ class Answer:
         """The JSON form; a number that is not finite becomes None."""
         return {
             "answered": self.answered,
-            **self._own_dict(),
             "confidence": self.confidence,
+            **self._own_dict(),
             "rows_dropped": self.rows_dropped,
             "alternatives": [other._own_dict() for other in self.alternatives],
             "assumed": list(self.assumed),
