@@ -5,9 +5,10 @@ it or is begun by it (Pop, population), or is nearly spelled like it (apolo, Apo
 """
 
 import difflib
+import functools
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 
 _WORD = re.compile(r"[^\W\d_]+|\d+(?:[.,:]\d+)*")
 _LEAST_BEGINNING = 3  # letters of an abbreviation
@@ -61,7 +62,8 @@ def asks_nothing(question: str) -> bool:
     return _GREETINGS.issuperset(given)
 
 
-def is_named(word: str, question: Collection[str]) -> bool:
+@functools.lru_cache(maxsize=10_000)  # the words of a column come again and again
+def is_named(word: str, question: tuple[str, ...]) -> bool:
     """Whether one of a question's words names a word."""
     if word in question:
         return True
@@ -75,17 +77,17 @@ def is_named(word: str, question: Collection[str]) -> bool:
     return begins or bool(difflib.get_close_matches(word, question, 1, _ALIKE))
 
 
-def share_named(text: str, question: Collection[str]) -> float:
+def share_named(text: str, question: tuple[str, ...]) -> float:
     """The share of a text's words, other than function words, that a question's words name."""
-    given = [word for word in words(text) if word not in FUNCTION_WORDS]
+    given = content_words(text)
     return sum(is_named(word, question) for word in given) / len(given) if given else 0.0
 
 
-def content_words(question: str) -> list[str]:
-    """The words of a question that may name a row or a column."""
-    return [word for word in words(question) if word not in FUNCTION_WORDS]
+def content_words(text: str) -> tuple[str, ...]:
+    """The words of a text that may name a row or a column."""
+    return tuple(word for word in words(text) if word not in FUNCTION_WORDS)
 
 
-def most_named(texts: Iterable[str], question: Collection[str]) -> float:
+def most_named(texts: Iterable[str], question: tuple[str, ...]) -> float:
     """The largest share of a text's words that a question's words name; 0 without texts."""
     return max((share_named(text, question) for text in texts), default=0.0)
