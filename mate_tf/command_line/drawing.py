@@ -275,7 +275,7 @@ class Paper:
         for row, gap in rows:
             hidden = len(chosen & {*gap})
             if gap and (with_others or hidden):
-                also = f", {hidden:,} of them with chosen cells" if hidden else ""
+                also = f", {hidden:,} of them chosen" if hidden else ""
                 text = f"{count(len(gap), 'row')}{also}"
                 drawn.append(f"| … | {text} |" if self.markdown else f"  … {text}")
             if row is not None:

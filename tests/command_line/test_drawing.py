@@ -126,7 +126,7 @@ def test_where_the_table_is_printed_elsewhere_the_rows_of_the_cells_are_printed_
     ]
     every = answer(cells(CITIES, *[(row, 0) for row in range(161)]), "COUNT", table=CITIES)
     lines = lines_of(CITIES, every, with_table=False)
-    assert lines[-2:] == ["  5  [city 4]       4", "  … 156 rows, 156 of them with chosen cells"]
+    assert lines[-2:] == ["  5  [city 4]       4", "  … 156 rows, 156 of them chosen"]
     assert len(lines_of(CITIES, every, with_table=False, full=True)) == 5 + 161
     assert lines_of(CITIES, Answer(answered=False), with_table=False) == ["no answer", "score 0.00"]
 
@@ -137,7 +137,7 @@ def test_a_count_of_many_rows_and_a_table_of_many_columns_are_cut():
     assert lines[:2] == ["answer: 161", "score 0.90 · count of 161 rows"]
     assert len(lines) == MOST_LINES - 1
     assert lines[-2:] == [
-        "  … 139 rows, 139 of them with chosen cells",
+        "  … 139 rows, 139 of them chosen",
         "left out: 139 of 161 rows; --full shows all",
     ]
     lines = lines_of(WIDE, answer(cells(WIDE, (50, 44)), table=WIDE))

@@ -29,8 +29,8 @@ def lines(*values) -> str:
 CSV_TABLE = lines("a,b", "1,2", "3,4")
 SQA_COLUMNS = "id annotator position question table_file answer_coordinates answer_text".split()
 STATEMENTS = lines("{", '"t.csv": [["so"], [1], "title"]', "}")
-QUERY = {"question": "?", "table_id": "t", "sql": {"sel": 0, "agg": 0, "conds": []}}
-HYBRID_QUESTION = {"question_id": "q", "question": "?", "table_id": "t", "answer-text": "x"}
+QUERY = {"question": "which?", "table_id": "t", "sql": {"sel": 0, "agg": 0, "conds": []}}
+HYBRID_QUESTION = {"question_id": "q", "question": "which?", "table_id": "t", "answer-text": "x"}
 
 
 def of_json_lines(read: Callable, line: dict, **files: str) -> Release:
@@ -40,7 +40,7 @@ def of_json_lines(read: Callable, line: dict, **files: str) -> Release:
 
 
 TSV = "data/random-split-1-train.tsv"
-SQA_LINE = "nt-1\t0\t0\t?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
+SQA_LINE = "nt-1\t0\t0\twhich?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
 FACTS = {"data/all_csv/t.csv": CSV_TABLE.replace(",", "#")}
 TESTS = {"tokenized_data/test_examples.json": STATEMENTS, "data/small_test_id.json": '["t.csv"]\n'}
 SQL_TABLE = {"id": "t", "header": ["a"], "types": ["real"], "rows": [[1]]}
@@ -88,12 +88,12 @@ RELEASES = {
     ),
     "JSON Lines": of_json_lines(
         read_json_lines,
-        {"question": "?", "table": "t.csv", "answers": ["1"]},
+        {"question": "which?", "table": "t.csv", "answers": ["1"]},
         **{"t.csv": CSV_TABLE},
     ),
     "JSON Lines with links": of_json_lines(
         read_linked_json_lines,
-        {"question": "?", "table": "t.json", "answers": ["b"]},
+        {"question": "which?", "table": "t.json", "answers": ["b"]},
         **{"t.json": lines(LINKED)},
     ),
     "SST-2": Release(read_sst2, ("train", "dev"), {"train.tsv": lines("fine\t1")}),
