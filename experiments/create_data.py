@@ -5,7 +5,7 @@
     python -m experiments.create_data --task=JSONL --input_dir=my_questions --output_dir=out/my_data
 
 --divide=train:train=90,calibration=10 keeps a tenth of the training tables, always the same, out of
-training, for experiments/calibrate.py. --divide=dev:train=72,calibration=8,dev=20 makes all splits
+training, for mate-tf calibrate. --divide=dev:train=72,calibration=8,dev=20 makes all splits
 of one.
 
 With --beam_options the conversion is an Apache Beam pipeline, which writes the very same shards

@@ -73,8 +73,8 @@ def accuracy(data: pathlib.Path, *model: str) -> float:
     """The share of a file's questions that a model answers; the default one without --model."""
     predictions = data.with_name(f"{data.stem}_predictions{'' if model else '_default'}.jsonl")
     files = f"--data={data}", f"--predictions={predictions}"
-    run("experiments.predict", *model, files[0], f"--output={predictions}")
-    scores = json.loads(run("experiments.evaluate", *files, "--json"))["scores"]
+    run("mate_tf", "predict", *model, files[0], f"--output={predictions}")
+    scores = json.loads(run("mate_tf", "evaluate", *files, "--json"))["scores"]
     return scores["denotation_accuracy"]
 
 
@@ -103,7 +103,7 @@ def main(_) -> int:
     )
     folders = f"--data_dir={data}", f"--model_dir={run_dir}"
     run("experiments.finetune", "--config=demo", *folders)
-    run("experiments.export", f"--model_dir={run_dir}", f"--output_dir={model}")
+    run("mate_tf", "export", f"--model-dir={run_dir}", f"--output-dir={model}")
     learned_by, train, dev = f"--model={model}", data / "train.jsonl", data / "dev.jsonl"
     on_long = long_table_questions(out / "long.jsonl")
     scores = {

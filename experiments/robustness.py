@@ -5,7 +5,7 @@
 
 Rows and columns of each table are put into random orders, the same for all of its questions, and
 the cells of gold answers go along (TableFormer paper, section 4.1). Prints the accuracy before and
-after, by the main score of the task (experiments/evaluate.py), and the variation percentage: the
+after, by the main score of the task (mate-tf evaluate), and the variation percentage: the
 share of the answers that turned from right to wrong or from wrong to right, over all perturbations.
 It also says how much of that are answers beside which another is as good, to 1e-5 of their scores.
 A question that the model does not accept is answered wrongly. Questions in sequences (SQA) have the

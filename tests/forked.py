@@ -56,7 +56,7 @@ def start_program(
 
     Args:
         output: a folder; what the program prints goes to the files `stdout` and `stderr` in it.
-        module: the program's name, such as "experiments.export" or "mate_tf".
+        module: the program's name, such as "experiments.finetune" or "mate_tf".
         args: its arguments.
         cwd: the folder that it runs in.
         env: its environment, by default that of the caller.

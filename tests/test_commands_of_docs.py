@@ -45,8 +45,6 @@ NOT_RUN = {
     "test_the_guide_to_serving_runs asks the signature the same",
     r"python -m experiments\.finetune --data_dir=gs://": "needs a bucket; "
     "tests/training/test_remote.py has TensorFlow's own in memory",
-    r"python -m experiments\.benchmarks\.gpu_": "takes minutes or needs JAX; "
-    "tests/experiments/benchmarks/test_gpu_programs.py has its parts",
     r"python -m experiments\.paper\.chain": "takes the releases and days; "
     "tests/experiments/paper/test_chain.py runs a small one",
     r"python -m experiments\.exported": "needs JAX or takes minutes; tests/experiments/"
@@ -67,7 +65,6 @@ CUT = {
     "python -m experiments.create_pretraining_data": "--max_seq_lengths=32 --dupe_factor=2",
     "python -m experiments.pretrain": " ".join(f"--config.{value}" for value in SMALL)
     + " --config.max_seq_length=32",
-    "python -m experiments.create_linked_corpus": "--num_tables=20 --questions_per_table=2",
     "python -m experiments.pointr": " ".join(
         f"--config.{stage}.{value}"
         for stage in ("point", "read")

@@ -1,4 +1,4 @@
-"""Makes a folder of weights alone, as experiments/export_weights.py does, of what `train` wrote.
+"""Makes a folder of weights alone, as mate-tf export --weights-alone does, of what `train` wrote.
 
     python -m experiments.exported.finish --programs=out/programs --weights=out/mean.npz \\
         --output_dir=out/default/last_weights

@@ -1,14 +1,14 @@
 """Compares how many questions several models answer right, by the length of the tables.
 
-    python -m experiments.predict --model=MODEL --data=out/wtq/dev.jsonl --output=whole.jsonl
-    python -m experiments.predict --model=MODEL --data=out/wtq/dev.jsonl --output=cut.jsonl \\
-        --max_tokens=512 --drop_rows_to_fit
+    mate-tf predict --model=MODEL --data=out/wtq/dev.jsonl --output=whole.jsonl
+    mate-tf predict --model=MODEL --data=out/wtq/dev.jsonl --output=cut.jsonl \\
+        --max-tokens=512 --drop-rows-to-fit
     python -m experiments.paper.accuracy_by_length --data=out/wtq/dev.jsonl \\
         --vocab_file=minilm/vocab.txt --predictions=whole=whole.jsonl,cut=cut.jsonl
 
 A question's length is the number of its tokens and of all of its table's tokens, before anything is
 left out. For each class of lengths the program prints the number of questions, and how many of them
-each file answers right by the task's main score (experiments/evaluate.py). For each file after the
+each file answers right by the task's main score (mate-tf evaluate). For each file after the
 first it also prints how many questions it gains and loses against the first.
 """
 
@@ -24,7 +24,7 @@ from mate_tf.command_line import arguments
 
 _QUESTIONS = program.define_flags(arguments.add_questions)
 _PREDICTIONS = flags.DEFINE_list(
-    "predictions", None, "NAME=FILE of experiments/predict.py, one or more", required=True
+    "predictions", None, "NAME=FILE of mate-tf predict, one or more", required=True
 )
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)
 _LENGTHS = flags.DEFINE_list("lengths", ["512", "2048"], "where a class of lengths ends, ascending")

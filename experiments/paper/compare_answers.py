@@ -16,7 +16,7 @@ from mate_tf.command_line import arguments
 
 _QUESTIONS = program.define_flags(arguments.add_questions)
 _PREDICTIONS = flags.DEFINE_list(
-    "predictions", None, "NAME=FILE of experiments/predict.py, one or more", required=True
+    "predictions", None, "NAME=FILE of mate-tf predict, one or more", required=True
 )
 
 

@@ -169,7 +169,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     succeeded("experiments.finetune", *SMALL, *folders, "--architecture=linformer_128")
     conversion = (model_dir / "conversion.json").read_bytes()
     assert conversion == (out / "conversion.json").read_bytes()
-    succeeded("experiments.export", f"--model_dir={model_dir}", f"--output_dir={model}")
+    succeeded("mate_tf", "export", f"--model-dir={model_dir}", f"--output-dir={model}")
     features = json.loads((model / "assets.extra" / "mate_tf.json").read_text())["features"]
     # Of rows that are dropped whoever asks decides.
     assert FeatureConfig(**features) == FeatureConfig(
@@ -177,7 +177,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     )
     output = f"--output={tmp_path / 'predictions.jsonl'}"
     asked = f"--model={model}", f"--data={out / 'dev.jsonl'}"
-    said = succeeded("experiments.predict", *asked, output).stdout
+    said = succeeded("mate_tf", "predict", *asked, output).stdout
     assert "not accepted: 0" in said and "questions: 1" in said
 
 

@@ -138,9 +138,10 @@ def test_weights_of_another_model_are_refused(weights):
 
 
 @pytest.mark.medium
-def test_the_binary_says_what_it_wrote(run, tmp_path):
+def test_the_command_says_what_it_wrote(run, tmp_path):
     done = run_binary(
-        "experiments.export_weights", f"--model_dir={run}", f"--output_dir={tmp_path / 'out'}"
+        *("mate_tf", "export", "--weights-alone"),
+        *(f"--model-dir={run}", f"--output-dir={tmp_path / 'out'}"),
     )
     assert done.returncode == 0, done.stderr
     assert f"MB to {tmp_path / 'out' / weights_of_runs.FILE}" in done.stdout

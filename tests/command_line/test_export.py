@@ -1,4 +1,4 @@
-"""The binary from the outside: a published checkpoint becomes a model that answers."""
+"""The command from the outside: a published checkpoint becomes a model that answers."""
 
 import json
 
@@ -14,7 +14,7 @@ from tests.weights import small_models as models
 @pytest.mark.parametrize("kind", ["hugging_face", "tf1"])
 def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, kind):
     folder, exported = tmp_path / "weights", tmp_path / "model"
-    flags = [f"--checkpoint={folder}", "--architecture=mate", f"--output_dir={exported}"]
+    flags = [f"--checkpoint={folder}", "--architecture=mate", f"--output-dir={exported}"]
     if kind == "tf1":
         folder.mkdir()
         models.write_tf1(folder / "model.ckpt", models.table_qa_values())
@@ -24,7 +24,7 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
         of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
         models.write_hugging_face(folder, models.table_qa_values(), **of_tapas)
     write_vocabulary(folder / "vocab.txt", PIECES[: models.BERT_CONFIG["vocab_size"]])
-    succeeded("experiments.export", *flags)
+    succeeded("mate_tf", "export", *flags)
     written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
     assert written["encoder"]["attention"]["architecture"] == "mate"
     assert written["features"]["original_conversion"]

@@ -1,4 +1,4 @@
-"""Two binaries from the outside: what predict writes, and what evaluate counts as right."""
+"""Two commands from the outside: what predict writes, and what evaluate counts as right."""
 
 import json
 import shutil
@@ -39,8 +39,8 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
             (LONG, Question("c d", "long", answers=("c",))),
         ],
     )
-    flags = f"--model={model}", f"--data={data}", f"--output={output}", "--num_virtual_cpus=2"
-    done = run_binary("experiments.predict", *flags)
+    flags = f"--model={model}", f"--data={data}", f"--output={output}", "--num-virtual-cpus=2"
+    done = run_binary("mate_tf", "predict", *flags)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
     assert lines[2].startswith("  the first: long: ") and "64" in lines[2] and "'long'" in lines[2]
@@ -51,7 +51,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
     assert predictions["right"].score == pytest.approx(answer.score, abs=1e-5)
     assert predictions["long"].error and not predictions["long"].answered
 
-    done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}")
+    done = run_binary("mate_tf", "evaluate", f"--predictions={output}", f"--data={data}")
     first, *rest = done.stdout.splitlines()
     assert first.split() == ["questions", "3"], done.stderr
     assert rest[0].split() == ["not", "accepted", "1"]
@@ -59,7 +59,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
     assert "denotation accuracy               33.33%" in rest
 
     output.write_text("")
-    done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}")
+    done = run_binary("mate_tf", "evaluate", f"--predictions={output}", f"--data={data}")
     assert done.returncode == 1 and done.stderr.count("\n") == 1
     assert f"got 0 in '{output}', and none for 3 questions, the first 'right'" in done.stderr
 
@@ -71,8 +71,8 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, mod
     data, output = tmp_path / "dev.jsonl", tmp_path / "predictions.jsonl"
     turns = [Question("c d", f"nt-1-0_{n}", ("x",), ((0, 0),)) for n in (1, 0)]
     write_json_lines(data, [(TABLE, question) for question in turns])
-    files = f"--data={data}", f"--official_output={tmp_path / 'official.tsv'}"
-    done = succeeded("experiments.predict", f"--model={model}", *files, f"--output={output}")
+    files = f"--data={data}", f"--official-output={tmp_path / 'official.tsv'}"
+    done = succeeded("mate_tf", "predict", f"--model={model}", *files, f"--output={output}")
     predictions = read_predictions(output)
     assert list(predictions) == ["nt-1-0_1", "nt-1-0_0"]
     cells = from_pretrained(model).answer(TABLE, turns[1]).cells
@@ -80,7 +80,7 @@ def test_sequences_and_official_formats_follow_from_the_datas_task(tmp_path, mod
     official = (tmp_path / "official.tsv").read_text().splitlines()
     assert [line.split("\t")[:3] for line in official[1:]] == [["nt-1", "0", n] for n in "10"]
 
-    done = run_binary("experiments.evaluate", f"--predictions={output}", f"--data={data}", "--json")
+    done = run_binary("mate_tf", "evaluate", f"--predictions={output}", f"--data={data}", "--json")
     printed = json.loads(done.stdout)
     assert (printed["task"], printed["questions"], printed["not_accepted"]) == ("SQA", 2, 0)
     assert {"all", "all_d", "seq", "all_position_0", "all_position_1"} < set(printed["scores"])
@@ -94,11 +94,11 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     for split in ("dev", "calibration"):
         write_json_lines(tmp_path / f"{split}.jsonl", pairs)
     flags = (f"--model={exported}", f"--data={tmp_path / 'dev.jsonl'}")
-    done = run_binary("experiments.calibrate", *flags)
+    done = run_binary("mate_tf", "calibrate", *flags)
     assert done.returncode == 1 and read_calibration(exported) is None
     assert "expected questions kept for calibration, got the split 'dev'" in done.stderr
-    flags = (flags[0], f"--data={tmp_path / 'calibration.jsonl'}", "--num_virtual_cpus=2")
-    done = succeeded("experiments.calibrate", *flags)
+    flags = (flags[0], f"--data={tmp_path / 'calibration.jsonl'}", "--num-virtual-cpus=2")
+    done = succeeded("mate_tf", "calibrate", *flags)
     assert "questions: 8, answered 8, right 6" in done.stdout
     calibration = read_calibration(exported)
     after = from_pretrained(exported).answer(TABLE, "c d")
@@ -107,9 +107,3 @@ def test_scores_are_calibrated_on_questions_kept_for_it(tmp_path, model, answer)
     assert after.score == pytest.approx(float(calibration.apply(answer.score, signs)))
     assert after.alternatives == () and after.confidence == calibration.confidence(after.score)
     assert abs(after.score - 0.75) < abs(answer.score - 0.75)
-
-
-def test_help_shows_the_flags_that_binaries_share():
-    shown = run_binary("experiments.predict", "--help").stdout
-    for name in ("--model", "--data", "--dtype", "--max_tokens", "--output"):
-        assert f"  {name}: " in shown
