@@ -148,7 +148,6 @@ setup(
     package_data={
         "mate_tf": ["py.typed", "default_model/*", "page/*.css", "page/*.js"],
         "mate_tf.datasets": ["*.txtpb"],
-        "mate_tf.synthesis": ["*.json", "*.txt"],
     },
     install_requires=CORE,
     extras_require={**EXTRAS, **TOGETHER},

@@ -40,8 +40,8 @@ _HELD_OUT = flags.DEFINE_bool("held_out_forms", False, "ask in words that no oth
 
 
 def main(_) -> None:
-    from mate_tf.synthesis.creation import write_questions
-    from mate_tf.synthesis.questions import OPERATIONS, QuestionsConfig
+    from experiments.synthesis.creation import write_questions
+    from experiments.synthesis.questions import OPERATIONS, QuestionsConfig
 
     of = files()
     config = QuestionsConfig(

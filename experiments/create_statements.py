@@ -47,8 +47,8 @@ _COLUMNS = flags.DEFINE_integer("max_columns", 4, "the most columns of an excerp
 
 
 def main(_) -> None:
-    from mate_tf.synthesis.creation import write_statements
-    from mate_tf.synthesis.statements import StatementsConfig
+    from experiments.synthesis.creation import write_statements
+    from experiments.synthesis.statements import StatementsConfig
 
     of = files()
     config = StatementsConfig(

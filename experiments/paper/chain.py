@@ -76,10 +76,10 @@ def step_flops(config: Any) -> float:
 
 def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]:
     """Makes the records of a stage in folder/data, and yields what it did."""
+    from experiments.synthesis.creation import Files, write_statements
+    from experiments.synthesis.statements import StatementsConfig
     from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
     from mate_tf.records.creation import Creation, create_pretraining_records, create_records
-    from mate_tf.synthesis.creation import Files, write_statements
-    from mate_tf.synthesis.statements import StatementsConfig
 
     task, release = STAGES[stage]
     source = str(pathlib.Path(_INPUT.value) / release)

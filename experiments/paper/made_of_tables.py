@@ -5,12 +5,12 @@ from typing import TYPE_CHECKING
 from absl import flags
 
 from experiments import program
+from experiments.synthesis import LAYOUTS
 from mate_tf.command_line import data
 from mate_tf.command_line.arguments import with_progress
-from mate_tf.synthesis import LAYOUTS
 
 if TYPE_CHECKING:
-    from mate_tf.synthesis.creation import Files
+    from experiments.synthesis.creation import Files
 
 _TASK = flags.DEFINE_enum("task", "TABLES", LAYOUTS, "layout of the input")
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the tables; MADE has none")
@@ -29,7 +29,7 @@ _SHARDS = program.define_flags(data.add_shards)
 
 def files() -> "Files":
     """What these flags say."""
-    from mate_tf.synthesis.creation import Files
+    from experiments.synthesis.creation import Files
 
     shards = _SHARDS()
     return Files(

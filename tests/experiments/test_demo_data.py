@@ -12,6 +12,8 @@ import pytest
 
 from experiments.demo_data.known_questions import chosen
 from experiments.demo_data.people import PARTS, questions
+from mate_tf.datasets.tasks import read_split
+from mate_tf.pointr.pipeline import place_of_answer
 from mate_tf.weights.folder import KNOWN_QUESTIONS
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "demo_data"
@@ -112,3 +114,12 @@ def number_or_text(text: str) -> float | str:
         return float(text)
     except ValueError:  # a date, year first
         return text
+
+
+@pytest.mark.parametrize(("split", "number"), [("train", 12), ("dev", 4), ("test", 4)])
+def test_the_linked_questions_are_answered_by_a_cell_or_a_passage(split, number):
+    pairs = list(read_split("LINKED_JSONL", str(DATA / "linked"), split))
+    assert len(pairs) == number
+    for linked, question in pairs:
+        where = place_of_answer(linked, question)
+        assert where in ("in table", "in passage"), question.text

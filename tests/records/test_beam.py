@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from experiments.synthesis.creation import Files, write_statements
+from experiments.synthesis.statements import StatementsConfig
 from mate_tf.datasets.interactions import interactions_of
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tasks import read_split
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.records.records import record_writer
-from mate_tf.synthesis.creation import Files, write_statements
-from mate_tf.synthesis.statements import StatementsConfig
 from mate_tf.tables.table import Question, Table
 from tests.small import assert_same_files, cases, write_records
 from tests.test_examples import blocks_of

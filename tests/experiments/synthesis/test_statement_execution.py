@@ -5,10 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.features.normalization import normalize_for_match
-from mate_tf.features.numeric import Date
-from mate_tf.synthesis.statement_drawing import draw_true
-from mate_tf.synthesis.statement_execution import (
+from experiments.synthesis.statement_drawing import draw_true
+from experiments.synthesis.statement_execution import (
     COMPARATORS,
     OPERATIONS,
     Aggregate,
@@ -26,10 +24,11 @@ from mate_tf.synthesis.statement_execution import (
     parts,
     variants,
 )
-from mate_tf.synthesis.typed_table import TypedTable
+from experiments.synthesis.typed_table import TypedTable
+from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.numeric import Date
 from mate_tf.tables.table import Table
-from tests.small import cases
-from tests.synthesis.small_tables import (
+from tests.experiments.synthesis.small_tables import (
     ABOVE,
     AREA,
     CITY,
@@ -42,6 +41,7 @@ from tests.synthesis.small_tables import (
     says,
     tables,
 )
+from tests.small import cases
 
 
 def test_columns_are_typed_by_all_of_their_values():

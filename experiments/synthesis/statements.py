@@ -18,11 +18,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import NamedTuple
 
-from mate_tf.features.normalization import normalize_for_match
-from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis.statement_drawing import draw_true, verbalize
-from mate_tf.synthesis.statement_execution import OPERATIONS, is_refuted
-from mate_tf.synthesis.typed_table import (
+from experiments.synthesis.statement_drawing import draw_true, verbalize
+from experiments.synthesis.statement_execution import OPERATIONS, is_refuted
+from experiments.synthesis.typed_table import (
     FEWEST,
     Made,
     NothingMadeError,
@@ -32,6 +30,8 @@ from mate_tf.synthesis.typed_table import (
     require_sizes,
     table_tokens,
 )
+from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
 
 REFUTED, ENTAILED = 0, 1  # the classes, as TabFact's

@@ -9,14 +9,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.synthesis.statement_drawing import draw_true, verbalize
-from mate_tf.synthesis.statement_execution import OPERATIONS, Aggregate, Condition, Count, Select
-from mate_tf.synthesis.statements import (
+from experiments.synthesis.statement_drawing import draw_true, verbalize
+from experiments.synthesis.statement_execution import (
+    OPERATIONS,
+    Aggregate,
+    Condition,
+    Count,
+    Select,
+)
+from experiments.synthesis.statements import (
     StatementsConfig,
     counterfactual_pairs,
     synthetic_pairs,
 )
-from mate_tf.synthesis.typed_table import (
+from experiments.synthesis.typed_table import (
     WAYS,
     Made,
     NothingMadeError,
@@ -25,8 +31,7 @@ from mate_tf.synthesis.typed_table import (
     draw_two,
 )
 from mate_tf.tables.table import Table
-from tests.small import cases
-from tests.synthesis.small_tables import (
+from tests.experiments.synthesis.small_tables import (
     ABOVE,
     AREA,
     CITIES,
@@ -39,6 +44,7 @@ from tests.synthesis.small_tables import (
     says,
     tables,
 )
+from tests.small import cases
 
 # The vocabulary of the tests has a piece a character.
 CONFIG = StatementsConfig(

@@ -16,9 +16,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from experiments.synthesis.typed_table import NotDrawnError, TypedTable, Value
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.numeric import Date, ranks, text_values
-from mate_tf.synthesis.typed_table import NotDrawnError, TypedTable, Value
 
 Comparator = Literal["equal", "greater", "less"]
 Aggregation = Literal["sum", "average", "minimum", "maximum", "range", "first", "last"]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
-from mate_tf.synthesis.statement_execution import (
+from experiments.synthesis.statement_execution import (
     AGGREGATIONS,
     COMPARATORS,
     Aggregate,
@@ -26,7 +26,14 @@ from mate_tf.synthesis.statement_execution import (
     selected_rows,
     variants,
 )
-from mate_tf.synthesis.typed_table import Kind, NotDrawnError, TypedTable, draw_often, need, pick
+from experiments.synthesis.typed_table import (
+    Kind,
+    NotDrawnError,
+    TypedTable,
+    draw_often,
+    need,
+    pick,
+)
 from mate_tf.tables.text_files import read_json
 
 _UNEQUAL: tuple[Comparator, ...] = ("greater", "less")

@@ -9,21 +9,21 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from mate_tf.datasets.supervision import supervise
-from mate_tf.features.numeric import values_in_column
-from mate_tf.synthesis.made_tables import rewritten
-from mate_tf.synthesis.question_drawing import OPERATIONS, draw
-from mate_tf.synthesis.questions import (
+from experiments.synthesis.made_tables import rewritten
+from experiments.synthesis.question_drawing import OPERATIONS, draw
+from experiments.synthesis.questions import (
     FORMS,
     HELD_OUT,
     QuestionsConfig,
     phrase,
     synthetic_questions,
 )
-from mate_tf.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
+from experiments.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
+from mate_tf.datasets.supervision import supervise
+from mate_tf.features.numeric import values_in_column
 from mate_tf.tables.table import ABSENT, Table
+from tests.experiments.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 from tests.small import cases
-from tests.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 
 OPERATORS: dict[str, tuple[str, ...]] = {
     name.lower(): (name,) for name in ("COUNT", "SUM", "AVERAGE", "DIFFERENCE", "DISTINCT")

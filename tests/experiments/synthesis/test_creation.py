@@ -8,19 +8,19 @@ from collections import Counter
 
 import pytest
 
+from experiments.synthesis import LAYOUTS, MADE
+from experiments.synthesis.creation import Files, read_sources, write_questions, write_statements
+from experiments.synthesis.questions import QuestionsConfig
+from experiments.synthesis.statements import StatementsConfig
 from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import convert_all
-from mate_tf.synthesis import LAYOUTS, MADE
-from mate_tf.synthesis.creation import Files, read_sources, write_questions, write_statements
-from mate_tf.synthesis.questions import QuestionsConfig
-from mate_tf.synthesis.statements import StatementsConfig
 from tests.datasets.releases import RELEASES, write_release
+from tests.experiments.synthesis.small_tables import CITIES
 from tests.small import cases
-from tests.synthesis.small_tables import CITIES
 
 LENGTH = 600
 QUESTIONS = QuestionsConfig(

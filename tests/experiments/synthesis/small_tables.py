@@ -2,7 +2,7 @@
 
 import hypothesis.strategies as st
 
-from mate_tf.synthesis.statement_execution import (
+from experiments.synthesis.statement_execution import (
     Aggregate,
     Comparator,
     Condition,
@@ -10,7 +10,7 @@ from mate_tf.synthesis.statement_execution import (
     Expression,
     Statement,
 )
-from mate_tf.synthesis.typed_table import TypedTable
+from experiments.synthesis.typed_table import TypedTable
 from mate_tf.tables.table import Table
 
 CITIES = Table(

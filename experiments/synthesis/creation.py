@@ -10,6 +10,16 @@ from itertools import groupby
 from pathlib import Path
 from typing import IO, Any
 
+from experiments.synthesis import LAYOUTS, MADE
+from experiments.synthesis.made_tables import made_tables
+from experiments.synthesis.questions import QuestionsConfig, synthetic_questions
+from experiments.synthesis.statements import (
+    ENTAILED,
+    StatementsConfig,
+    counterfactual_pairs,
+    synthetic_pairs,
+)
+from experiments.synthesis.typed_table import Made, NothingMadeError
 from mate_tf.dataclass_json import require
 from mate_tf.datasets import described_tables
 from mate_tf.datasets.described_tables import DescribedTable, Source
@@ -22,16 +32,6 @@ from mate_tf.private_apis import import_extra
 from mate_tf.records.creation import count_in_beam, run_pipeline, step, write_interactions
 from mate_tf.records.records import complete_file
 from mate_tf.records.splits import QUESTIONS, Spool, place, remove_split, split_file
-from mate_tf.synthesis import LAYOUTS, MADE
-from mate_tf.synthesis.made_tables import made_tables
-from mate_tf.synthesis.questions import QuestionsConfig, synthetic_questions
-from mate_tf.synthesis.statements import (
-    ENTAILED,
-    StatementsConfig,
-    counterfactual_pairs,
-    synthetic_pairs,
-)
-from mate_tf.synthesis.typed_table import Made, NothingMadeError
 from mate_tf.tables.table import Question, Table
 
 Maker = Callable[[DescribedTable], Iterable[Made | NothingMadeError]]

@@ -18,11 +18,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mate_tf.dataclass_json import require
-from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.synthesis.made_tables import rewritten
-from mate_tf.synthesis.question_drawing import OPERATIONS, SHARES, Drawn, draw, numbers_of
-from mate_tf.synthesis.typed_table import (
+from experiments.synthesis.made_tables import rewritten
+from experiments.synthesis.question_drawing import OPERATIONS, SHARES, Drawn, draw, numbers_of
+from experiments.synthesis.typed_table import (
     FEWEST,
     Kind,
     Made,
@@ -33,6 +31,8 @@ from mate_tf.synthesis.typed_table import (
     require_sizes,
     table_tokens,
 )
+from mate_tf.dataclass_json import require
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import ABSENT, Question, Table
 from mate_tf.tables.text_files import read_json, read_text
 

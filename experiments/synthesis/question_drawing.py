@@ -5,8 +5,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from experiments.synthesis.typed_table import NotDrawnError, TypedTable, draw_often, need, pick
 from mate_tf.features.numeric import Date, ranks
-from mate_tf.synthesis.typed_table import NotDrawnError, TypedTable, draw_often, need, pick
 from mate_tf.tables.notations import MONTHS
 
 _ATTEMPTS = 12
