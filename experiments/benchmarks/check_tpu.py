@@ -248,7 +248,7 @@ def _checksum(config: Any, compiler: str) -> str:
     for function in (batch, export):
         digest.update(inspect.getsource(function).encode())
     rooms = (_ROOT / "mate_tf" / room for room in ("layers", "models", "training"))
-    others = "mate_tf/private_apis.py", "experiments/exported/programs.py"
+    others = "experiments/benchmarks/private_jax.py", "experiments/exported/programs.py"
     files = [path for room in rooms for path in sorted(room.rglob("*.py"))]
     for path in (*files, *(_ROOT / other for other in others)):
         digest.update(path.read_bytes())

@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from mate_tf.private_apis import DeviceProgram, compile_for_h100, compile_for_tpu
+from experiments.benchmarks.private_jax import DeviceProgram, compile_for_h100, compile_for_tpu
 
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _USED = re.compile(r"Used ([\d.]+)([KMG]) of [\d.]+[KMG] hbm")

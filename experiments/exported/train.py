@@ -49,7 +49,7 @@ class Program:
     """A program on a device."""
 
     def __init__(self, spec: Spec, folder: pathlib.Path, device: Any) -> None:
-        from mate_tf.private_apis import compile_for_device
+        from experiments.benchmarks.private_jax import compile_for_device
 
         self.spec = spec
         self._device = device
