@@ -131,16 +131,16 @@ def export_small(
     import keras
 
     from mate_tf.features.config import FeatureConfig
+    from mate_tf.models import make_model
     from mate_tf.models.table_qa import TableQAConfig
     from mate_tf.serving.export import export_saved_model
-    from mate_tf.tasks import model_of
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     vocab_file = write_vocabulary(folder.parent / "vocab.txt", pieces)
     keras.utils.set_random_seed(0)
     encoder = dataclasses.replace(ENCODER, vocab_size=len(pieces))
     if model is None:
-        model = model_of(encoder, TableQAConfig())
+        model = make_model(encoder, TableQAConfig())
     else:
         model.build()
     with contextlib.nullcontext() if tables else without_tables():

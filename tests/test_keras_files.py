@@ -14,11 +14,10 @@ from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.multi_view import MultiViewEmbedding
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.tasks import TASKS
+from mate_tf.models import MODELS
 from tests.layers.small_layers import QUESTION, cells, features_of, hidden_states
 from tests.small import ENCODER, ROOT
 
-MODELS = {name: task.model_class for name, task in TASKS.items()}
 # Other options than by default.
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "table_qa": [{"temperature": 0.5, "max_num_rows": 64}, {"select_one_column": False}],
@@ -106,7 +105,7 @@ def test_an_attention_of_a_former_version_comes_back():
     ("kind", "options"), [(kind, options) for kind in MODELS for options in OPTIONS[kind]]
 )
 def test_the_model_of_a_task_comes_back(tmp_path, kind, options, dtype):
-    model = MODELS[kind](ENCODER, TASKS[kind].config_class(**options), dtype=dtype)
+    model = MODELS[kind](ENCODER, MODELS[kind].config_class(**options), dtype=dtype)
     model.build()
     expected = model(features())
     again = loaded(model, tmp_path / "model.keras")

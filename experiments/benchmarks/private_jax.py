@@ -5,6 +5,7 @@ is imported by the function that needs it.
 """
 
 import os
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 

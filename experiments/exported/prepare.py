@@ -121,9 +121,9 @@ def prepare(
 
 
 def _check(config: Any, sizes: Sequence[tuple[int, ...]]) -> None:
-    from mate_tf.tasks import task_of
+    from mate_tf.models import model_kind
 
-    kind = task_of(config.task).name
+    kind = model_kind(config.task)
     if kind not in _LABELS:
         raise ValueError(f"expected a config of {', '.join(_LABELS)}, got one of {kind}")
     if config.ema_decay is not None:
@@ -152,12 +152,12 @@ def _write_records(
         tokens, and the dtype.
     """
     from mate_tf.features.token_features import TAPAS_FEATURES
+    from mate_tf.models import model_kind
     from mate_tf.records.batches import read_records
     from mate_tf.records.records import OF_TOKENS
     from mate_tf.records.splits import split_files
-    from mate_tf.tasks import task_of
 
-    features = (*TAPAS_FEATURES, *_LABELS[task_of(config.task).name])
+    features = (*TAPAS_FEATURES, *_LABELS[model_kind(config.task)])
     found: dict[str, list[dict[str, Any]]] = {"train": [], "dev": []}
     inputs: dict[str, tuple[int | None, str]] = {}
     for split, entries in found.items():

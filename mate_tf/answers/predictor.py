@@ -20,19 +20,19 @@ from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
 from mate_tf.answers.follow_ups import FollowUp, View, better, follow_up, in_whole, views_of
+from mate_tf.answers.kinds import DECODINGS, answering_kind
 from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import constant_kernels, many_shapes
-from mate_tf.models import EncoderTask, TaskConfig
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Question, Table
-from mate_tf.tasks import answering_task
 
 Batch = Mapping[str, tf.Tensor]
-# From token features int32 [B, S] to the outputs that a task reads (mate_tf/tasks.py).
+# From token features int32 [B, S] to the outputs that a task reads (answers/kinds.py).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
@@ -45,30 +45,29 @@ class Decoder:
     """
 
     def __init__(self, config: TaskConfig):
-        self._config, self._task = config, answering_task(config)
-        self._decode = self._task.decode_function
+        self._config, self._decoding = config, DECODINGS[answering_kind(config)]
 
     def __call__(
         self, outputs: Mapping[str, tf.Tensor], asked: Asked, num_alternatives: int = 0
     ) -> list[Answer]:
         """The answers of a batch, each with at most so many alternatives.
 
-        The outputs are the model's, as the task lists them (mate_tf/tasks.py).
+        The outputs are the model's, as the task lists them (answers/kinds.py).
 
         Raises:
             ValueError: if an output is not finite, an id is beyond its table's size, or a question
                 that needs a table has none.
         """
-        for name in self._task.outputs:
+        for name in self._decoding.outputs:
             if name in outputs:
                 _check_finite(name, np.asarray(outputs[name]))
         given, number = len(asked.given_tables), len(asked.tables)
-        if self._task.needs_tables and given < number:
+        if self._decoding.needs_tables and given < number:
             raise ValueError(
                 f"expected a table for each of {number} questions, got {given}; only a classifier "
                 "takes a sentence alone"
             )
-        return self._decode(self._config, outputs, asked, num_alternatives)
+        return self._decoding.decode(self._config, outputs, asked, num_alternatives)
 
 
 def _check_finite(name: str, values: np.ndarray) -> None:

@@ -86,20 +86,20 @@ def run(options: argparse.Namespace) -> None:
         say(f"wrote {tf.io.gfile.stat(str(path)).length / 1e6:.1f} MB to {path}")
         return
 
+    from mate_tf.answers.kinds import answering_kind
     from mate_tf.serving.export import export_stored
     from mate_tf.serving.loading import run_model
-    from mate_tf.tasks import answering_task
 
     if options.model_dir is None:
         stored = _published(options)
     else:
         stored = run_model(options.model_dir, max_seq_length=options.max_seq_length)
     export_stored(stored, options.output_dir)
-    task = answering_task(stored.task_config).name
+    kind = answering_kind(stored.task_config)
     name = stored.name
     if stored.step == 0:
         name = f"the weights that {options.model_dir} began with, for no evaluation was better,"
-    say(f"exported {name} ({task}) to {options.output_dir}")
+    say(f"exported {name} ({kind}) to {options.output_dir}")
 
 
 def _published(options: argparse.Namespace) -> Any:

@@ -1,20 +1,43 @@
-"""An encoder with a head and its loss; one file a task (mate_tf/tasks.py lists them)."""
+"""An encoder with a head and its loss; one file for each kind of model."""
 
-import dataclasses
-import importlib
-from collections.abc import Mapping
-from typing import Any, ClassVar
-
-import keras
-import tensorflow as tf
+from typing import Any
 
 from mate_tf.config import EncoderConfig
-from mate_tf.dataclass_json import from_dict
-from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.encoder import TableEncoder
-from mate_tf.tasks import TASKS
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models.masked_lm import MaskedLanguageModel
+from mate_tf.models.span_reading import SpanReading
+from mate_tf.models.table_qa import TableQuestionAnswering
 
-_LAYERS = ("attention.kinds", "attention.multi_view", "encoder", "basic")
+# By the kind that configs and exported folders name.
+MODELS: dict[str, type[EncoderTask]] = {
+    "table_qa": TableQuestionAnswering,
+    "classification": SequenceClassification,
+    "span_reading": SpanReading,
+    "masked_lm": MaskedLanguageModel,
+}
+
+
+def model_kind(config: Any) -> str:
+    """The kind of model that has these options; ValueError where there is none."""
+    for kind, model in MODELS.items():
+        if type(config) is model.config_class:
+            return kind
+    raise ValueError(
+        f"expected the options of a model ({', '.join(MODELS)}), got {type(config).__name__}"
+    )
+
+
+def make_model(
+    encoder_config: EncoderConfig, task_config: TaskConfig, dtype: str = "float32"
+) -> Any:
+    """A model with its first weights, from the encoder's config and the options of its head.
+
+    The dtype is the Keras policy to compute in, such as "mixed_bfloat16".
+    """
+    model = MODELS[model_kind(task_config)](encoder_config, task_config, dtype=dtype)
+    model.build()
+    return model
 
 
 def register_keras_classes() -> None:
@@ -24,83 +47,4 @@ def register_keras_classes() -> None:
         mate_tf.register_keras_classes()
         model = keras.saving.load_model("model.keras")
     """
-    for name in (*(f"layers.{name}" for name in _LAYERS), *(f"models.{name}" for name in TASKS)):
-        importlib.import_module(f"mate_tf.{name}")
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskConfig:
-    """The options of a task's heads and loss; each task has its own."""
-
-
-class EncoderTask(keras.Model):
-    """A model with an encoder, made from the configs of both; without the task's, of its defaults.
-
-    A subclass names the class of its task's config, makes its head and registers itself with Keras.
-
-    Attributes:
-        normalized_by: features of a batch, [B, ...], by whose sum over a whole step (all replicas
-            and accumulated parts) the loss is divided. A part of such a step has that sum as
-            "mean_NAME", for a mean part.
-    """
-
-    normalized_by: ClassVar[tuple[str, ...]] = ()
-    config_class: ClassVar[type[TaskConfig]]
-    task_config: Any
-
-    def __init__(
-        self, encoder_config: EncoderConfig, task_config: Any | None = None, **kwargs
-    ) -> None:
-        super().__init__(**kwargs)
-        self.encoder_config = encoder_config
-        self.task_config = task_config or self.config_class()
-        self.encoder = TableEncoder(encoder_config, name="encoder", dtype=self.dtype_policy)
-        self.make_layers()
-
-    def make_layers(self) -> None:
-        """Makes the layers of the head."""
-
-    def make_weights(self) -> None:
-        """Creates the weights of the head."""
-
-    def build(self, input_shape=None) -> None:
-        """Creates the weights; they do not depend on the input."""
-        self.encoder.build()
-        self.make_weights()
-        self.built = True
-
-    def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
-        """The positional arguments of the model, from a batch of records."""
-        return (TokenFeatures.from_dict(batch),)
-
-    def add_pooled_head(
-        self, size: int, weights: str, bias: str, stddev: float = 0.02
-    ) -> tuple[keras.Variable, keras.Variable]:
-        """Weights [size, D] and bias of a linear map of the pooled output; without autocast."""
-        initializer = keras.initializers.TruncatedNormal(stddev=stddev)
-        shape = (size, self.encoder_config.hidden_size)
-        return (
-            self.add_weight(shape=shape, initializer=initializer, autocast=False, name=weights),
-            self.add_weight(shape=(size,), initializer="zeros", autocast=False, name=bias),
-        )
-
-    def pooled_logits(
-        self, pooled_output: tf.Tensor, weights: keras.Variable, bias: keras.Variable
-    ) -> tf.Tensor:
-        """That linear map of the pooled output [B, D]: float32 [B, size]."""
-        pooled = tf.cast(pooled_output, tf.float32)
-        product = tf.matmul(pooled, tf.convert_to_tensor(weights.value), transpose_b=True)
-        return product + bias.value
-
-    def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {
-            "encoder_config": self.encoder_config.to_dict(),
-            "task_config": dataclasses.asdict(self.task_config),
-        }
-
-    @classmethod
-    def from_config(cls, config: dict[str, Any]) -> "EncoderTask":
-        config = dict(config)
-        encoder_config = EncoderConfig.from_dict(config.pop("encoder_config"))
-        task_config = from_dict(cls.config_class, config.pop("task_config"), "task")
-        return cls(encoder_config, task_config, **config)
+    # The imports of this file have done it.

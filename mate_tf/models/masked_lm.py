@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import LayerNorm, Linear
-from mate_tf.models import EncoderTask, TaskConfig
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 # In the mean over predicted tokens, for a batch without any; as in BERT's published code.
 _EPSILON = 1e-5

@@ -18,8 +18,8 @@ import tensorflow as tf
 from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, gelu
-from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.cell_selection import LOG_ZERO
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 
 SpanKind = Literal["span", "boundary"]
 

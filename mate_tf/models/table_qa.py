@@ -13,7 +13,8 @@ import tensorflow as tf
 from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, draw_seed
-from mate_tf.models import EncoderTask, TaskConfig, cell_selection
+from mate_tf.models import cell_selection
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, COMPUTED, TAPAS_AGGREGATIONS
 
 _NUMBERS_OF_LABELS = (0, *map(len, (TAPAS_AGGREGATIONS, COMPUTED, AGGREGATIONS)))

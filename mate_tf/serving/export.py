@@ -23,17 +23,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from mate_tf.answers.kinds import DECODINGS, answering_kind
 from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
-from mate_tf.models import EncoderTask, TaskConfig
 from mate_tf.models.classification import ClassificationConfig
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.conversion import CONVERSION_FILE, conversion_of
 from mate_tf.serving.loading import StoredModel, check_longest
-from mate_tf.tasks import answering_task
 from mate_tf.weights.folder import (
     CONFIG_FILE,
     EXTRA,
@@ -145,7 +145,7 @@ def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
 
 def _described(encoder: EncoderConfig, task: TaskConfig) -> dict[str, Any]:
     """What a folder says of its model."""
-    kind, options = answering_task(task).name, dataclasses.asdict(task)
+    kind, options = answering_kind(task), dataclasses.asdict(task)
     return {"kind": kind, "encoder": encoder.to_dict(), "task": options}
 
 
@@ -156,7 +156,7 @@ def _json(values: Any) -> bytes:
 def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureConfig) -> str | None:
     """Why a model has no signature `tables`; None where it has one."""
     if not isinstance(task, TableQAConfig | ClassificationConfig):
-        kind = answering_task(task).name
+        kind = answering_kind(task)
         return f"a model of the kind {kind} reads its answers outside the graph"
     if importlib.util.find_spec("tensorflow_text") is None:
         return "it was exported without tensorflow-text, which some systems do not have"
@@ -173,7 +173,7 @@ def exported_signatures(
 ) -> dict[str, Any]:
     """The concrete signatures of a built model: `serving_default`, `features`, perhaps `tables`."""
     encoder, task = model.encoder_config, model.task_config
-    output_names = answering_task(task).outputs
+    output_names = DECODINGS[answering_kind(task)].outputs
 
     names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if encoder.attention.is_grammar_guided else ()))
     of_features = [tf.TensorSpec([None, None], tf.int32, name) for name in names]

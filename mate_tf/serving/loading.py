@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from mate_tf.answers.calibration import Calibration
+from mate_tf.answers.kinds import DECODINGS, answering_kind
 from mate_tf.answers.predictor import ModelFunction, Predictor, inference_function
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
@@ -20,11 +21,11 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.basic import weights_at_zero
-from mate_tf.models import EncoderTask, TaskConfig
+from mate_tf.models import MODELS, make_model
+from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion import check_vocabulary, read_conversion
 from mate_tf.tables.part_of_speech import Tagger
-from mate_tf.tasks import ANSWERING, TASKS, answering_task, model_of
 from mate_tf.weights.folder import (
     CONFIG_FILE,
     DEFAULT_MODEL,
@@ -233,7 +234,7 @@ class StoredModel(NamedTuple):
         check_sizes(self.name, self.encoder_config, self.task_config, self.shapes())
         is_complete = self.step is not None  # a run's weights are all in its file
         with weights_at_zero() if is_complete else contextlib.nullcontext():
-            model = model_of(self.encoder_config, self.task_config, dtype)
+            model = make_model(self.encoder_config, self.task_config, dtype)
         self.restore(model)
         return model
 
@@ -262,9 +263,9 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
     check_exported(directory)
     config = read_json_object(directory / CONFIG_FILE)
     kind = config.get("kind")
-    if kind not in ANSWERING:
+    if kind not in DECODINGS:
         raise ValueError(
-            f"expected a model of one of the kinds {', '.join(ANSWERING)} at {directory}, got "
+            f"expected a model of one of the kinds {', '.join(DECODINGS)} at {directory}, got "
             f"{kind}; export it again"
         )
     if missing := [name for name in ("encoder", "task", "features") if name not in config]:
@@ -276,7 +277,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
     return StoredModel(
         name=str(directory),
         encoder_config=_attending(EncoderConfig.from_dict(config["encoder"]), architecture),
-        task_config=from_dict(TASKS[kind].config_class, config["task"], "task"),
+        task_config=from_dict(MODELS[kind].config_class, config["task"], "task"),
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
         restore=lambda model: weights().restore(model),
@@ -302,13 +303,13 @@ def run_model(
     model_dir = pathlib.Path(model_dir)
     if not model_dir.is_dir():
         raise FileNotFoundError(f"expected the folder of a run at {model_dir}, found none")
-    task, values = read_run_config(model_dir)
+    kind, values = read_run_config(model_dir)
     try:
         encoder_config = from_dict(EncoderConfig, values.get("encoder"), "config.encoder")
-        task_config = from_dict(task.config_class, values.get("task", {}), "config.task")
+        task_config = from_dict(MODELS[kind].config_class, values.get("task", {}), "config.task")
     except ValueError as error:
         raise ValueError(f"{model_dir / 'config.json'}: {error}") from None
-    answering_task(task_config)
+    answering_kind(task_config)
     trained_on = read_conversion(model_dir).features
     if (model_dir / "vocab.txt").is_file():  # a missing one is named where it is read
         check_vocabulary(model_dir)
@@ -366,7 +367,7 @@ def published_model(
             f"expected the vocabulary of {path} at {vocab_file}, found none; name its vocab_file"
         )
     task_config = task_config or _of_any_table(described)
-    answering_task(task_config)
+    answering_kind(task_config)
     original = FeatureConfig(original_conversion=True)
     return StoredModel(
         name=str(path),

@@ -22,7 +22,8 @@ from mate_tf.dataclass_json import differences
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models import EncoderTask
+from mate_tf.models import make_model
+from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
 from mate_tf.records.batches import batch_by_length, read_records, training_batches
 from mate_tf.records.conversion import (
@@ -35,7 +36,6 @@ from mate_tf.records.conversion import (
 )
 from mate_tf.records.records import check_records, name_example, schemas
 from mate_tf.records.splits import split_files
-from mate_tf.tasks import model_of
 from mate_tf.training.config import (
     RecordSet,
     RunConfig,
@@ -164,7 +164,7 @@ def save_conversion(
 
 def build_model(config: RunConfig) -> Any:
     """The model of a config, with first weights that follow from Keras's random seed."""
-    model = model_of(config.encoder, config.task, config.dtype)
+    model = make_model(config.encoder, config.task, config.dtype)
     model.encoder.recompute = config.recompute
     return model
 

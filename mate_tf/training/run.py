@@ -13,12 +13,13 @@ import tensorflow as tf
 from absl import logging
 
 from mate_tf.dataclass_json import differences, from_dict
+from mate_tf.models import model_kind
 from mate_tf.paths import absolute, as_path, is_remote
 from mate_tf.records.conversion import file_sha256
 from mate_tf.records.records import complete_file
 from mate_tf.tables.text_files import complete_text_file, read_json
-from mate_tf.tasks import task_of
 from mate_tf.training.config import RunConfig, TableQATrainingConfig
+from mate_tf.training.kinds import TRAINING_KINDS
 from mate_tf.weights.run import read_run_config
 
 CONFIG_FILE = "config.json"
@@ -65,8 +66,8 @@ def train_run(
     from mate_tf.training.loop import train
     from mate_tf.weights.initial import load_weights
 
-    task_spec = task_of(config.task)
-    task_spec.check_data(config, data_dir)
+    kind = TRAINING_KINDS[model_kind(config.task)]
+    kind.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope(), contextlib.ExitStack() as held:
         model = build_model(config)
@@ -79,7 +80,7 @@ def train_run(
             source = report.source
             if source.startswith(os.path.normpath(init_checkpoint)):  # not on the Hub
                 init_checkpoint = absolute(init_checkpoint)
-        evaluation = task_spec.dev_evaluation(config, data_dir, model)
+        evaluation = kind.dev_evaluation(config, data_dir, model)
         known = None
         if isinstance(config, TableQATrainingConfig) and config.known_share:
             made = records_conversion(config, data_dir)
@@ -232,13 +233,13 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
 
 def load_config(model_dir: str | pathlib.Path) -> RunConfig:
     """The config in a run's folder; errors as `read_run_config`, or ValueError for wrong values."""
-    task, values = read_run_config(model_dir)
+    kind, values = read_run_config(model_dir)
     try:
-        return from_dict(task.training_config_class, values)
+        return from_dict(TRAINING_KINDS[kind].config_class, values)
     except ValueError as error:
         raise ValueError(f"{as_path(model_dir) / CONFIG_FILE}: {error}") from None
 
 
 def config_values(config: RunConfig) -> dict[str, Any]:
     """A config as a run's file holds it, with tuples instead of lists."""
-    return {"kind": task_of(config.task).name} | dataclasses.asdict(config)
+    return {"kind": model_kind(config.task)} | dataclasses.asdict(config)

@@ -18,9 +18,9 @@ import tensorflow as tf
 from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from mate_tf.config import read_json_object
+from mate_tf.models import MODELS
 from mate_tf.paths import as_path, is_remote
 from mate_tf.records.records import complete_file
-from mate_tf.tasks import TASKS, TaskSpec
 from mate_tf.weights.loading import (
     ENCODER,
     LoadReport,
@@ -170,19 +170,19 @@ def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
     return weights
 
 
-def read_run_config(directory: str | pathlib.Path) -> tuple[TaskSpec, dict[str, Any]]:
-    """The task of a run and the values in its config.json; FileNotFoundError or ValueError."""
+def read_run_config(directory: str | pathlib.Path) -> tuple[str, dict[str, Any]]:
+    """The kind of a run's model and the values in its config; FileNotFoundError or ValueError."""
     path = as_path(directory) / "config.json"
     if not path.is_file():
         raise FileNotFoundError(f"expected config.json in {directory}; is it a run's folder?")
     values = read_json_object(path)
     kind = values.pop("kind", None)
-    if not isinstance(kind, str) or kind not in TASKS:
+    if not isinstance(kind, str) or kind not in MODELS:
         raise ValueError(
-            f"{path}: expected the config of a run of one of the kinds {', '.join(TASKS)}, got "
+            f"{path}: expected the config of a run of one of the kinds {', '.join(MODELS)}, got "
             f"{kind!r}"
         )
-    return TASKS[kind], values
+    return kind, values
 
 
 def load_run(

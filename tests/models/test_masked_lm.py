@@ -4,8 +4,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.models import make_model
 from mate_tf.models.masked_lm import MaskedLMConfig
-from mate_tf.tasks import model_of
 from tests.small import small_encoder
 
 ENCODER = small_encoder(20, initializer_range=0.5)
@@ -13,9 +13,9 @@ ENCODER = small_encoder(20, initializer_range=0.5)
 TOLERANCE = 1e-5
 
 
-def make_model(next_sentence=True):
+def seeded_model(next_sentence=True):
     keras.utils.set_random_seed(1)
-    model = model_of(ENCODER, MaskedLMConfig(next_sentence))
+    model = make_model(ENCODER, MaskedLMConfig(next_sentence))
     model.output_bias.assign(keras.random.normal(model.output_bias.shape, seed=2))
     return model
 
@@ -44,7 +44,7 @@ def run(model, batch):
 
 
 def test_logits_are_products_with_the_word_embeddings(batch):
-    model = make_model()
+    model = seeded_model()
     features, positions = TokenFeatures.from_dict(batch), batch["masked_lm_positions"]
     encoded = model.encoder(features)
     hidden = tf.gather(encoded.sequence_output, positions, batch_dims=1)
@@ -65,7 +65,7 @@ def test_logits_are_products_with_the_word_embeddings(batch):
 
 @pytest.mark.parametrize("next_sentence", [True, False])
 def test_the_loss_is_the_mean_over_masked_tokens_plus_that_over_tables(batch, next_sentence):
-    model = make_model(next_sentence)
+    model = seeded_model(next_sentence)
     outputs, losses = run(model, batch)
     assert ("next_sentence_logits" in outputs) == next_sentence
     words = log_softmax(outputs["masked_lm_logits"])
@@ -83,7 +83,7 @@ def test_the_loss_is_the_mean_over_masked_tokens_plus_that_over_tables(batch, ne
 
 
 def test_a_batch_without_a_masked_token_costs_nothing(batch):
-    model = make_model(next_sentence=False)
+    model = seeded_model(next_sentence=False)
     with tf.GradientTape() as tape:
         loss = run(model, batch | {"masked_lm_weights": tf.zeros([2, 3])})[1]["loss"]
     assert float(loss) == 0.0

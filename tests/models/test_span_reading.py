@@ -14,6 +14,7 @@ from mate_tf.answers.spans import best_spans
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.compilation import portable_graph
+from mate_tf.models import make_model
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.span_reading import (
     SpanHead,
@@ -25,7 +26,6 @@ from mate_tf.models.span_reading import (
     span_bounds,
     valid_spans,
 )
-from mate_tf.tasks import model_of
 from mate_tf.weights.loading import variables_by_name
 from tests import small
 from tests.layers.small_layers import token_features
@@ -49,9 +49,9 @@ def with_random_weights(head):
     return head
 
 
-def make_model(config):
+def seeded_model(config):
     keras.utils.set_random_seed(1)
-    model = model_of(ENCODER, dataclasses.replace(config, output_dropout=0.0))
+    model = make_model(ENCODER, dataclasses.replace(config, output_dropout=0.0))
     with_random_weights(model.head)
     return model
 
@@ -115,7 +115,7 @@ def test_scores_are_those_of_concatenated_vectors(hidden_size, activation):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_probabilities_are_of_valid_spans_alone(name):
-    outputs, _ = run(make_model(CONFIGS[name]), make_batch())
+    outputs, _ = run(seeded_model(CONFIGS[name]), make_batch())
     starts, ends = span_bounds(9, 3)
     assert outputs["span_logits"].shape == (2, len(starts))
     # The first example's body has two cells, of the tokens 2 to 4 and 5 to 6.
@@ -134,7 +134,7 @@ def test_probabilities_are_of_valid_spans_alone(name):
 
 @pytest.mark.parametrize("name", ["linear", "perceptron", "with classes"])
 def test_the_loss_is_of_all_answers_and_of_examples_that_have_one(name):
-    outputs, losses = run(make_model(CONFIGS[name]), make_batch())
+    outputs, losses = run(seeded_model(CONFIGS[name]), make_batch())
     spans = list(zip(*span_bounds(9, 3), strict=True))
     log_probabilities = log_softmax(outputs["span_logits"][0])
     answers = [spans.index((3, 4)), spans.index((5, 5))]
@@ -153,7 +153,7 @@ def test_the_loss_is_of_all_answers_and_of_examples_that_have_one(name):
 @pytest.mark.parametrize("count_padding", [False, True])
 def test_the_boundary_loss_is_of_all_first_and_last_tokens(count_padding):
     config = dataclasses.replace(CONFIGS["boundary"], count_padding=count_padding)
-    outputs, losses = run(make_model(config), make_batch())
+    outputs, losses = run(seeded_model(config), make_batch())
     length = 9 if count_padding else 7
     starts = log_softmax(outputs["start_logits"][0, :length])
     ends = log_softmax(outputs["end_logits"][0, :length])
@@ -163,7 +163,7 @@ def test_the_boundary_loss_is_of_all_first_and_last_tokens(count_padding):
 
 @pytest.mark.parametrize("name", CONFIGS)
 def test_padding_changes_no_loss_and_every_weight_that_tells_scores_apart_learns(name):
-    model, batch = make_model(CONFIGS[name]), make_batch()
+    model, batch = seeded_model(CONFIGS[name]), make_batch()
     _, short = run(model, make_batch(padding=1))
     _, long = run(model, make_batch(padding=20))
     np.testing.assert_allclose(long["example_loss"], short["example_loss"], rtol=TOLERANCE)
@@ -182,7 +182,7 @@ def test_padding_changes_no_loss_and_every_weight_that_tells_scores_apart_learns
 
 def test_sequences_may_have_any_length_but_spans_are_of_one():
     with portable_graph():
-        call = inference_function(make_model(CONFIGS["perceptron"]))
+        call = inference_function(seeded_model(CONFIGS["perceptron"]))
         for padding in (1, 5):
             outputs = call(TokenFeatures.from_dict(make_batch(padding)))
             assert outputs["span_logits"].shape[1] == len(span_bounds(7 + padding, 3)[0])

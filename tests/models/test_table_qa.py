@@ -8,9 +8,9 @@ import tensorflow as tf
 from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.models import make_model
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.tables.table import ABSENT, AGGREGATIONS
-from mate_tf.tasks import model_of
 from tests.layers.small_layers import token_features
 from tests.small import cases, small_encoder
 
@@ -69,7 +69,7 @@ def batch() -> dict[str, tf.Tensor]:
 
 def build(**options) -> TableQuestionAnswering:
     keras.utils.set_random_seed(0)
-    return model_of(ENCODER, TableQAConfig(**options))
+    return make_model(ENCODER, TableQAConfig(**options))
 
 
 def run(model: TableQuestionAnswering, batch: dict[str, tf.Tensor], training: bool = False):

@@ -14,9 +14,9 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.features.token_features import TAPAS_FEATURES
+from mate_tf.models import make_model
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import batch_by_length
-from mate_tf.tasks import model_of
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import (
     Batch,
@@ -83,7 +83,7 @@ def train_dataset(step: int) -> tf.data.Dataset:
 def table_task() -> Task:
     """Finding cells."""
     keras.utils.set_random_seed(3)
-    model = model_of(ENCODER, TableQAConfig(num_aggregation_labels=0, output_dropout=0.0))
+    model = make_model(ENCODER, TableQAConfig(num_aggregation_labels=0, output_dropout=0.0))
     predict = predict_function(model)
     # Five examples each, which two replicas cannot divide, and batches that two workers cannot.
     held_out = train_dataset(0).unbatch().batch(5).take(3)

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
+from mate_tf.answers.kinds import DECODINGS
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.tasks import ANSWERING
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -119,7 +119,7 @@ OF_KINDS = {
 }
 
 
-@pytest.mark.parametrize("kind", ANSWERING)
+@pytest.mark.parametrize("kind", DECODINGS)
 def test_a_run_says_its_kind(tmp_path, kind):
     run = tmp_path / "new" / "run"
     for _ in range(2):  # the run begins, and goes on

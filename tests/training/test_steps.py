@@ -12,8 +12,8 @@ import tensorflow as tf
 from mate_tf.config import ARCHITECTURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
+from mate_tf.models import make_model
 from mate_tf.models.classification import ClassificationConfig
-from mate_tf.tasks import model_of
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
@@ -191,7 +191,7 @@ def batch() -> dict[str, tf.Tensor]:
 def trainer_of(name: str, num_layers: int = 1) -> Trainer:
     keras.utils.set_random_seed(1)
     encoder = dataclasses.replace(XLA_ENCODER, attention=ATTENTIONS[name], num_layers=num_layers)
-    model = model_of(encoder, ClassificationConfig(output_dropout=0.0))
+    model = make_model(encoder, ClassificationConfig(output_dropout=0.0))
     task = Task(model, lambda _: tf.data.Dataset.range(0), dict, "loss")
     optimizer = BertAdamW(1e-2)
     optimizer.build(model.trainable_variables)

@@ -11,9 +11,9 @@ import tensorflow as tf
 from safetensors.numpy import save_file
 
 from mate_tf.config import EncoderConfig
+from mate_tf.models import make_model
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.tasks import model_of
 from mate_tf.weights.loading import variables_by_name
 
 BERT_CONFIG = {
@@ -35,12 +35,12 @@ def encoder_config(**overrides) -> EncoderConfig:
 
 def table_qa(seed: int = 0, task: dict | None = None, **overrides) -> TableQuestionAnswering:
     keras.utils.set_random_seed(seed)
-    return model_of(encoder_config(**overrides), TableQAConfig(**(task or {})))
+    return make_model(encoder_config(**overrides), TableQAConfig(**(task or {})))
 
 
 def classifier(seed: int = 0, num_classes: int = 2, **overrides) -> SequenceClassification:
     keras.utils.set_random_seed(seed)
-    return model_of(encoder_config(**overrides), ClassificationConfig(num_classes=num_classes))
+    return make_model(encoder_config(**overrides), ClassificationConfig(num_classes=num_classes))
 
 
 def values_of(model: keras.layers.Layer) -> dict[str, np.ndarray]:

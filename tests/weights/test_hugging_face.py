@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from safetensors.numpy import load_file, save_file
 
+from mate_tf.models import make_model
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tasks import model_of
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
@@ -208,7 +208,7 @@ def test_a_decoder_of_words_has_to_be_their_embeddings(folder, shift, message):
     bias = np.arange(len(decoder), dtype=np.float32)
     tensors |= {"cls.predictions.decoder.weight": decoder, "cls.predictions.decoder.bias": bias}
     save_file(tensors, folder / "model.safetensors")
-    model = model_of(encoder_config(), MaskedLMConfig(next_sentence=False))
+    model = make_model(encoder_config(), MaskedLMConfig(next_sentence=False))
     if message:
         with pytest.raises(ValueError, match=message):
             load_hugging_face(model, folder)

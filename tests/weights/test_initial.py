@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 from mate_tf.config import AttentionConfig
+from mate_tf.models import make_model
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tasks import model_of
 from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 from mate_tf.weights.initial import load_weights, published_configs, restore_published
 from tests.small import ENCODER, bert_config, cases, restored_step, write_run
@@ -49,7 +49,7 @@ def published(path, task=None, attention=None, **options):
     """The model of a published checkpoint; all tokens attend to all, as TAPAS was trained."""
     options["attention"] = attention or AttentionConfig("tapas")
     location, encoder, task = published_configs(path, task, **options)
-    model = model_of(encoder, task)
+    model = make_model(encoder, task)
     restore_published(model, location)
     return model
 
@@ -91,7 +91,7 @@ def test_a_chain_goes_on_from_a_run(run, make, options, loaded, new, ignored):
 def test_a_run_of_masked_words_gives_no_head_to_table_questions(tmp_path):
     config = MaskedLMTrainingConfig(num_steps=1, learning_rate=1e-3, encoder=ENCODER)
     folder = write_run(tmp_path / "run", config)
-    model = model_of(ENCODER, TableQAConfig())
+    model = make_model(ENCODER, TableQAConfig())
     report = load_weights(model, folder)
     assert heads(report.loaded) == []  # both have an output_bias, of other shapes
     assert sorted(report.new) == sorted(CELLS + AGGREGATION)

@@ -16,7 +16,7 @@ import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.tasks import model_of
+from mate_tf.models import make_model
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
@@ -129,7 +129,7 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
 def test_logits_equal_those_of_transformers(saved, features, name):
     folder = saved / name
     task_config = hugging_face_task_config(folder)
-    model = model_of(hugging_face_config(folder, attention=DENSE), task_config)
+    model = make_model(hugging_face_config(folder, attention=DENSE), task_config)
     report = load_hugging_face(model, folder, require_all=True)
     one_column = getattr(task_config, "select_one_column", True)
     unused = () if one_column else ("column_output_bias", "column_output_weights")
