@@ -124,7 +124,7 @@ mutants: env ## change evaluation, decoding and features here and there: do test
 	  if (/killed|timeout/) killed[$$3]++; else print } END { for (room in tried) \
 	  printf "%s: %d of %d noticed\n", room, killed[room], tried[room] }'
 
-lint: env ## check style, format, types and which room imports which
+lint: env ## check style, format, types and which package imports which
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/mypy

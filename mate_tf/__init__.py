@@ -16,11 +16,13 @@ _WHERE = {
     "MultiViewAttention": "mate_tf.layers.attention.kinds",
     "MultiViewEmbedding": "mate_tf.layers.attention.multi_view",
     "Question": "mate_tf.tables.table",
+    "ReadOptions": "mate_tf.reading.files",
     "Table": "mate_tf.tables.table",
     "TableEncoder": "mate_tf.layers.encoder",
     "TokenFeatures": "mate_tf.features.token_features",
     "from_pretrained": "mate_tf.serving.loading",
     "multi_view_attention": "mate_tf.layers.attention.multi_view",
+    "read_table": "mate_tf.reading.sources",
     "register_keras_classes": "mate_tf.models",
 }
 __all__ = sorted(_WHERE)
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from mate_tf.layers.attention.multi_view import MultiViewEmbedding, multi_view_attention
     from mate_tf.layers.encoder import TableEncoder
     from mate_tf.models import register_keras_classes
+    from mate_tf.reading.files import ReadOptions
+    from mate_tf.reading.sources import read_table
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.table import Question, Table
 

@@ -26,8 +26,8 @@ from collections import Counter
 from typing import Any
 
 from mate_tf.reading import sandbox
-from mate_tf.tables.files import read_content
-from tests.tables.workbooks import opendocument, unzipped, workbook, zipped
+from mate_tf.reading.files import read_content
+from tests.reading.workbooks import opendocument, unzipped, workbook, zipped
 
 KINDS = "ods xlsx gz csv html json parquet xls"
 MOST_AT_ONCE = 1000  # in one process
@@ -64,7 +64,7 @@ def seeds(kind: str) -> list[bytes]:
     if kind == "html":
         return [PAGE.encode(), PAGE.encode("utf-16"), f"<p>{PAGE}<p>{PAGE}".encode()]
     if kind == "xls":
-        return [pathlib.Path("tests/tables/excel_97.xls").read_bytes()]
+        return [pathlib.Path("tests/reading/excel_97.xls").read_bytes()]
     if kind == "xlsx":
         more = dict(merged=["A3:B4"], hidden=[5], formats=[("B3", "0.0%")], more=[("Two", ROWS)])
         return [workbook(ROWS), workbook(ROWS, **more)]

@@ -12,7 +12,7 @@ venv=$PWD/$1
 shift
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-tests=(tests/tables tests/features tests/layers tests/models tests/weights tests/answers
+tests=(tests/tables tests/reading tests/features tests/layers tests/models tests/weights tests/answers
   tests/serving tests/test_config.py tests/test_dataclass_json.py tests/test_presets.py
   tests/test_private_apis.py)
 

@@ -11,7 +11,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf import private_apis
-from tests.tables.workbooks import workbook
+from tests.reading.workbooks import workbook
 
 IMPORTING = """
 import gc, sys

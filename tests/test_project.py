@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import graphlib
 import io
 import itertools
 import os
@@ -11,7 +12,7 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -155,17 +156,73 @@ def test_every_requirement_has_a_lower_bound(packaging):
         assert operators & {">=", "~="}, requirement
 
 
-def test_bazel_knows_every_folder_of_the_library():
-    build = (ROOT / "BUILD").read_text(encoding="utf-8")
-    table = re.search(r"^ROOMS = (\{.*?^\})", build, re.MULTILINE | re.DOTALL)
-    assert table, "expected a table ROOMS in BUILD"
-    files = (ROOT / "mate_tf").glob("*/**/*.py")
-    assert set(ast.literal_eval(table[1])) == {
-        file.relative_to(ROOT / "mate_tf").parts[0] for file in files
+def runtime_imports(path: pathlib.Path) -> Iterator[str]:
+    """The names of mate_tf that a file imports when it runs, at once or later."""
+    pending = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            pending += node.orelse
+            continue
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            names = imported_names(ast.unparse(node))
+            yield from (name for name in names if name.startswith("mate_tf."))
+        pending += ast.iter_child_nodes(node)
+
+
+def graph_of(folder: str) -> dict[str, set[str]]:
+    """Of each module of a folder the modules of mate_tf that it imports."""
+    files = {
+        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
+        for path in (ROOT / folder).rglob("*.py")
+    }
+    return {
+        module: {
+            name if name in files else name.rpartition(".")[0] for name in runtime_imports(path)
+        }
+        - {module}
+        for module, path in files.items()
     }
 
 
-def test_rooms_import_one_way():
+def test_bazel_knows_what_each_package_imports():
+    build = (ROOT / "BUILD").read_text(encoding="utf-8")
+    table = re.search(r"^PACKAGES = (\{.*?^\})", build, re.MULTILINE | re.DOTALL)
+    assert table, "expected a table PACKAGES in BUILD"
+    folders = {path.parent.name for path in (ROOT / "mate_tf").glob("*/*.py")}
+    found: dict[str, set[str]] = {name: set() for name in folders}
+    for module, imported in graph_of("mate_tf").items():
+        package = module.split(".")[1] if "." in module else ""
+        if package in found:
+            found[package] |= {name.split(".")[1] for name in imported} & folders - {package}
+    assert {name: set(names) for name, names in ast.literal_eval(table[1]).items()} == found
+
+
+def test_no_files_import_each_other_in_a_circle():
+    graph = graph_of("mate_tf")
+    assert len(graph) > 100
+    with contextlib.suppress(KeyError):
+        del graph["mate_tf"]  # its names are imported when asked for
+    try:
+        list(graphlib.TopologicalSorter(graph).static_order())
+    except graphlib.CycleError as error:
+        pytest.fail(f"{' -> '.join(error.args[1])}")
+
+
+def test_packages_name_no_module_of_another_in_a_string():
+    """But for the public names in mate_tf/__init__.py."""
+    files = (ROOT / "mate_tf").glob("*/**/*.py")
+    named = {
+        path.relative_to(ROOT).as_posix(): name
+        for path in files
+        for call in re.findall(r"import_module\(([^()]*)", path.read_text(encoding="utf-8"))
+        for name in re.findall(r"mate_tf\.\w+", call)
+        if name != f"mate_tf.{path.relative_to(ROOT).parts[1]}"
+    }
+    assert named == {}
+
+
+def test_packages_import_one_way():
     """The contracts of pyproject.toml."""
     cli = pytest.importorskip("importlinter.cli", reason="import-linter is not installed")
     assert cli.lint_imports(str(ROOT / "pyproject.toml"), no_cache=True, no_logo=True) == 0

@@ -247,9 +247,9 @@ def _checksum(config: Any, compiler: str) -> str:
     digest = hashlib.sha256(repr((config, _versions(compiler))).encode())
     for function in (batch, export):
         digest.update(inspect.getsource(function).encode())
-    rooms = (_ROOT / "mate_tf" / room for room in ("layers", "models", "training"))
+    packages = (_ROOT / "mate_tf" / package for package in ("layers", "models", "training"))
     others = "experiments/benchmarks/private_jax.py", "experiments/exported/programs.py"
-    files = [path for room in rooms for path in sorted(room.rglob("*.py"))]
+    files = [path for package in packages for path in sorted(package.rglob("*.py"))]
     for path in (*files, *(_ROOT / other for other in others)):
         digest.update(path.read_bytes())
     return digest.hexdigest()

@@ -116,7 +116,8 @@ def main(_) -> None:
 
     from mate_tf.features.builder import FeatureBuilder
     from mate_tf.features.wordpiece import Wordpiece
-    from mate_tf.serving.loading import exported_model, from_pretrained
+    from mate_tf.serving.loading import from_pretrained
+    from mate_tf.serving.stored import exported_model
 
     directory = pathlib.Path(_MODEL.value)
     stored = exported_model(directory)

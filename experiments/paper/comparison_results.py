@@ -8,7 +8,7 @@ import pathlib
 import re
 from collections.abc import Sequence
 
-from mate_tf.tables.text_files import complete_text_file, read_json
+from mate_tf.reading.text_files import complete_text_file, read_json
 
 RESULTS_FILE = "results.json"
 SHARED_KEYS = ("config", "data", "weights")  # in it, beside the runs: what all are made of

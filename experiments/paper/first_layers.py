@@ -14,7 +14,7 @@ import shutil
 from absl import flags
 
 from experiments import program
-from mate_tf.tables.text_files import complete_text_file, read_json
+from mate_tf.reading.text_files import complete_text_file, read_json
 
 _WEIGHTS = flags.DEFINE_string("weights", None, "folder with model.safetensors", required=True)
 _NUMBER = flags.DEFINE_integer("num_layers", 2, "how many layers stay", lower_bound=1)

@@ -34,7 +34,7 @@ from absl import flags
 from experiments import program
 from experiments.paper.comparison_results import read_comparison
 from experiments.paper.results import write_document
-from mate_tf.tables.text_files import complete_text_file, read_json, read_text
+from mate_tf.reading.text_files import complete_text_file, read_json, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour, or days")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")

@@ -25,7 +25,7 @@ from typing import Any
 
 from experiments import program
 from experiments.paper.comparison_results import folder_of, spread
-from mate_tf.tables.text_files import complete_text_file, read_json, read_text
+from mate_tf.reading.text_files import complete_text_file, read_json, read_text
 
 STORED = pathlib.Path(__file__).with_name("results")
 DOCUMENT = pathlib.Path(__file__).parents[2] / "docs" / "results.md"

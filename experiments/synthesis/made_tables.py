@@ -14,9 +14,9 @@ from pathlib import Path
 
 from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.features.numeric import Date, values_in_column
+from mate_tf.reading.text_files import read_json
 from mate_tf.tables.notations import MONTHS
 from mate_tf.tables.table import Table
-from mate_tf.tables.text_files import read_json
 
 _FEWEST_ROWS, _MOST_ROWS = 4, 14
 _FEWEST_COLUMNS = 3

@@ -34,7 +34,7 @@ from experiments.synthesis.typed_table import (
     need,
     pick,
 )
-from mate_tf.tables.text_files import read_json
+from mate_tf.reading.text_files import read_json
 
 _UNEQUAL: tuple[Comparator, ...] = ("greater", "less")
 _EXTREMES: tuple[Aggregation, ...] = ("minimum", "maximum")

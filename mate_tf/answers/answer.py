@@ -19,8 +19,10 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from mate_tf.answers.drawing import answer_html
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.numeric import values_in_column
+from mate_tf.tables.cell_texts import format_number
 from mate_tf.tables.columns import read_column, unlike_units
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, Coordinates, Table
 from mate_tf.tables.values import Date, clock_text
@@ -32,15 +34,6 @@ _VERDICTS: Mapping[Confidence, str] = {
     "not sure": "not sure, best guess",
 }
 _REFUSALS = {True: "the table does not seem to say", False: "no answer"}
-
-
-def format_number(value: float) -> str:
-    """Writes a number plainly: integers in full, others to 12 digits."""
-    if not math.isfinite(value):
-        return str(value)
-    if value.is_integer():
-        return str(int(value))
-    return np.format_float_positional(float(f"{value:.12g}"), trim="-")
 
 
 RowFrom = Literal["", "both", "words"]
@@ -165,8 +158,6 @@ class Answer:
         }
 
     def _repr_html_(self) -> str:
-        from mate_tf.answers.drawing import answer_html
-
         return answer_html(self)
 
     def _own_dict(self) -> dict[str, Any]:

@@ -5,12 +5,16 @@ Shapes: R body rows, C columns.
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from html import escape
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from mate_tf.answers.answer import Answer, SelectedCell, format_number
+from mate_tf.tables.cell_texts import format_number
 from mate_tf.tables.drawing import Marks, count, cut, marked_table_html, rows_shown, short
 from mate_tf.tables.table import PAIRED, Table
+
+if TYPE_CHECKING:
+    from mate_tf.answers.answer import Answer, SelectedCell
 
 _MOST_ATTENDED_ROWS = 10
 _MOST_TERMS = 12
@@ -50,7 +54,7 @@ def note_html(message: str) -> str:
 
 def result_html(
     table: Table,
-    answer: Answer,
+    answer: "Answer",
     groups: Mapping[str, np.ndarray],
     question: Mapping[str, float],
     asked: Collection[int] | None = None,
@@ -82,7 +86,7 @@ def result_html(
     return f"{answer_html(answer, table.header)}{_views(views)}"
 
 
-def answer_html(answer: Answer, header: Sequence[str] = ()) -> str:
+def answer_html(answer: "Answer", header: Sequence[str] = ()) -> str:
     """An answer without its table; with the header, columns are named too."""
     shown, others = answer.guess, answer.alternatives[not answer.answered :]
     verdict = escape(answer.verdict[:1].upper() + answer.verdict[1:])
@@ -110,7 +114,7 @@ def answer_html(answer: Answer, header: Sequence[str] = ()) -> str:
     )
 
 
-def _computation(answer: Answer) -> str:
+def _computation(answer: "Answer") -> str:
     """How the answer came from the cells, such as "2 + 3 = 5"; "" where nothing was computed."""
     if answer.aggregation not in _SIGNS or len(answer.cells) < 2:
         return ""
@@ -125,7 +129,7 @@ def _computation(answer: Answer) -> str:
     return f"{before}{between.join(terms)}{after.format(len(answer.cells))}{result}"
 
 
-def _others(header: Sequence[str], others: Sequence[Answer]) -> str:
+def _others(header: Sequence[str], others: Sequence["Answer"]) -> str:
     if not others:
         return ""
     items = "".join(
@@ -137,7 +141,7 @@ def _others(header: Sequence[str], others: Sequence[Answer]) -> str:
     return f'<details class="others">{summary}<ol>{items}</ol></details>'
 
 
-def source(header: Sequence[str], answer: Answer) -> str:
+def source(header: Sequence[str], answer: "Answer") -> str:
     """What was done with which cells, such as "count of 3 rows"; "" where there are none."""
     if answer.class_index is not None:
         return f"class {answer.class_index}"
@@ -150,7 +154,7 @@ def source(header: Sequence[str], answer: Answer) -> str:
     return f"{words} {count(len(cells), 'row' if is_of_rows else 'cell')}"
 
 
-def place(header: Sequence[str], cell: SelectedCell) -> str:
+def place(header: Sequence[str], cell: "SelectedCell") -> str:
     """Where a cell is, counted from 1 as people do."""
     named = f" ({cut(header[cell.column], 40)})" if header and header[cell.column] else ""
     return f"row {cell.row + 1}, column {cell.column + 1}{named}"

@@ -21,8 +21,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from mate_tf.dataclass_json import PREFIX
+from mate_tf.reading.text_files import check_delimiter
 from mate_tf.tables.drawing import error_text, escaped, quoted, with_names
-from mate_tf.tables.text_files import check_delimiter
 
 VARIABLE = "MATE_TF_MODEL"
 _NONE: Mapping[str, Any] = {}
@@ -130,7 +130,7 @@ def add_table(parser: Any) -> None:
 
 def read_options(options: argparse.Namespace) -> Any:
     """The `ReadOptions` that the options of `add_table` name."""
-    from mate_tf.tables.files import ReadOptions
+    from mate_tf.reading.files import ReadOptions
 
     given = {name: getattr(options, name) for name in ReadOptions.__dataclass_fields__}
     return ReadOptions(**given)

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say_error, say_json, sentence_for_user, showing_logs
 from mate_tf.private_apis import import_extra
+from mate_tf.reading.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_file
 from mate_tf.tables.drawing import count, quoted
-from mate_tf.tables.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_table
 from mate_tf.tables.table import Question, Table
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class Library:
         tables, unread = [], []
         for file in files_of(paths):
             try:
-                table = read_table(file, options)
+                table = read_file(file, options)
             except (ModuleNotFoundError, OSError, ValueError) as error:
                 if str(file) in paths:
                     raise
@@ -242,7 +242,7 @@ def is_path(text: str) -> bool:
 
 def _read_tables(paths: Sequence[str], options: argparse.Namespace) -> Library:
     if len(paths) == 1 and not pathlib.Path(paths[0]).is_dir():
-        return Library([read_table(paths[0], arguments.read_options(options))])
+        return Library([read_file(paths[0], arguments.read_options(options))])
     if options.conversation:
         raise ValueError(f"expected one table with --conversation, got {', '.join(paths)}")
     return Library.read(paths, arguments.read_options(options))

@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.table import Table as Grid
 from rich.text import Text
 
-from mate_tf.answers.answer import Answer, SelectedCell, format_number
+from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.drawing import source
+from mate_tf.tables.cell_texts import format_number
 from mate_tf.tables.drawing import count, cut, quoted, rows_shown, with_gaps
 from mate_tf.tables.table import Table
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, say_json
-from mate_tf.tables.files import ENDINGS, read_table
+from mate_tf.reading.files import ENDINGS, read_file
 
 HELP = "show a table as it was read"
 DESCRIPTION = f"""\
@@ -53,7 +53,7 @@ def run(options: argparse.Namespace) -> None:
     from mate_tf.command_line.drawing import Paper
     from mate_tf.tables.drawing import count, quoted, with_names
 
-    table = read_table(options.table, arguments.read_options(options))
+    table = read_file(options.table, arguments.read_options(options))
     columns = [table.column(index) for index in range(table.num_columns)]
     if options.json:
         record = {

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from mate_tf.datasets.interactions import read_tables
 from mate_tf.datasets.json_lines import naming, read_named_lines, table_reader
 from mate_tf.datasets.tasks import TASKS, Division, read_split, splits_there
-from mate_tf.tables.files import read_table
+from mate_tf.reading.files import read_file
 from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.table import Question, Table
 
@@ -123,7 +123,7 @@ def read_described_interactions(
 
 
 def read_table_folder(directory: str | Path) -> Iterator[Source]:
-    """Yields each table's file in a folder and below, or the ValueError of `read_table`.
+    """Yields each table's file in a folder and below, or the ValueError of `read_file`.
 
     FileNotFoundError if there is none.
     """
@@ -135,7 +135,7 @@ def read_table_folder(directory: str | Path) -> Iterator[Source]:
     for path in files:
         name = path.relative_to(directory).as_posix()
         try:
-            table = dataclasses.replace(read_table(path), table_id=name)
+            table = dataclasses.replace(read_file(path), table_id=name)
         except ValueError as error:
             yield error
         else:

@@ -21,9 +21,9 @@ import numpy as np
 from mate_tf.dataclass_json import require
 from mate_tf.datasets.json_lines import naming
 from mate_tf.private_apis import import_extra
+from mate_tf.reading.text_files import read_json
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table, check_coordinates, remember
-from mate_tf.tables.text_files import read_json
 
 # The two repositories of the release: questions; tables and passages.
 _QUESTIONS, _TABLES = "released_data", "WikiTables-WithLinks"

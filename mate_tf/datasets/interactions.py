@@ -22,8 +22,8 @@ from absl import logging
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
 
 from mate_tf.datasets.json_lines import naming
+from mate_tf.reading.text_files import open_bytes, read_text
 from mate_tf.tables.table import ABSENT, TAPAS_AGGREGATIONS, Question, Table
-from mate_tf.tables.text_files import open_bytes, read_text
 
 _PACKAGE = "language.tapas"
 _ENDING = r"(-\d{5}-of-\d{5})?\.(txtpb|pbtxt|tfrecords?)(\.gz)?(-\d{5}-of-\d{5})?"

@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.paths import as_path
-from mate_tf.tables.files import ReadOptions, read_table
+from mate_tf.reading.files import ReadOptions, read_file
+from mate_tf.reading.text_files import complete_text_file, read_json, read_json_values
 from mate_tf.tables.linked_table import LinkedTable, plain_table
 from mate_tf.tables.table import Question, Table, check_coordinates, remember
-from mate_tf.tables.text_files import complete_text_file, read_json, read_json_values
 
 _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text", "question_id")}
 _TITLES = ("document_title", "context_heading")
@@ -50,7 +50,7 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     - an object with "header", "rows" and, if they are known, "id", "document_title",
       "context_heading" and "expansions";
-    - the path of a table's file, from the folder of the JSON Lines, of any kind that `read_table`
+    - the path of a table's file, from the folder of the JSON Lines, of any kind that `read_file`
       reads. The path becomes the table's name;
     - an object with that path as "file" and the fields of `ReadOptions`.
 
@@ -175,7 +175,7 @@ def _linked_table_from_json(record: Mapping[str, Any], default_id: str) -> Linke
 
 
 def _read_file(path: Path, name: str, options: ReadOptions) -> Table:
-    return replace(read_table(path, options), table_id=name)
+    return replace(read_file(path, options), table_id=name)
 
 
 def _read_linked_file(path: Path, name: str, options: ReadOptions) -> LinkedTable:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.wtq import read_original_questions, read_original_rows
+from mate_tf.reading.text_files import read_csv_rows, stream_csv_records
 from mate_tf.tables.table import Coordinates, Question, Table, remember
-from mate_tf.tables.text_files import read_csv_rows, stream_csv_records
 
 _FILES = {
     "train": "random-split-1-train.tsv",

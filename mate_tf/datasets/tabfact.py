@@ -9,8 +9,8 @@ from typing import Any
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.wtq import read_original_rows
+from mate_tf.reading.text_files import read_csv_rows, read_json
 from mate_tf.tables.table import Question, Table, remember
-from mate_tf.tables.text_files import read_csv_rows, read_json
 
 
 def read_tabfact(

@@ -25,9 +25,9 @@ from mate_tf.datasets.supervision import check_supervision, supervise, supervise
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.wikisql import read_wikisql
 from mate_tf.datasets.wtq import read_wtq
+from mate_tf.reading.text_files import read_lines
 from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.table import Question
-from mate_tf.tables.text_files import read_lines
 
 _SHARD = re.compile(r"-\d{5}-of-\d{5}$")
 _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)

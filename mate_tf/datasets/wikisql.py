@@ -17,9 +17,9 @@ from typing import Any, NamedTuple
 from mate_tf.dataclass_json import require
 from mate_tf.datasets.json_lines import naming
 from mate_tf.datasets.supervision import parse_number, words_and_signs
+from mate_tf.reading.text_files import open_bytes, read_json_values
 from mate_tf.tables.cell_texts import cell_text
 from mate_tf.tables.table import Coordinates, Question, Table, remember
-from mate_tf.tables.text_files import open_bytes, read_json_values
 
 TYPES = ("text", "real")
 QUERY_AGGREGATIONS = ("", "MAX", "MIN", "COUNT", "SUM", "AVG")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.features.normalization import normalize_denotation
-from mate_tf.tables.table import Question, Table, remember
-from mate_tf.tables.text_files import check_width, read_csv_rows, read_text, stream_lines
+from mate_tf.reading.text_files import read_csv_rows, read_text, stream_lines
+from mate_tf.tables.table import Question, Table, check_width, remember
 
 _FILES = {
     "train": "random-split-1-train.tsv",

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tasks import TASKS
+from mate_tf.reading.text_files import complete_text_file, read_json_values
 from mate_tf.records.conversion import task_of
 from mate_tf.records.splits import QUESTIONS, read_questions
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.text_files import complete_text_file, read_json_values
 
 Pairs = Iterable[tuple[Table, Question]]
 Answered = Iterator[tuple[Table, Question, Answer | ValueError]]

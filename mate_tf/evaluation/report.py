@@ -21,8 +21,8 @@ import numpy as np
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import parse_number
 from mate_tf.features.normalization import normalize_denotation
+from mate_tf.reading.text_files import read_json
 from mate_tf.tables.table import ABSENT, Coordinates, Question, Table, id_bytes
-from mate_tf.tables.text_files import read_json
 
 NUM_SHOWN = 10  # answers of an evaluation
 HOW_MANY, IN_A_CELL, NOT_IN_A_CELL = "how many", "how many, in a cell", "how many, not in a cell"

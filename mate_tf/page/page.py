@@ -16,8 +16,8 @@ from mate_tf.answers.answer import Answer
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.page.visitors import Reader
 from mate_tf.private_apis import return_memory
+from mate_tf.reading.files import ReadOptions
 from mate_tf.tables.drawing import cut, error_text, table_html, with_names
-from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import Table
 
 # What the panel of reading options begins with: nothing is said.

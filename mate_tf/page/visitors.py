@@ -18,7 +18,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from mate_tf.tables.files import ReadOptions, read_in_sandbox
+from mate_tf.reading.files import ReadOptions, read_in_sandbox
 from mate_tf.tables.table import Table
 
 _MEGABYTE = 2**20

@@ -21,12 +21,12 @@ from mate_tf.datasets.tasks import Task, read_split
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.reading.text_files import complete_text_file
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.splits import split_writer
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Coordinates, Question, Table
-from mate_tf.tables.text_files import complete_text_file
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 
 POINTER, READER = "point", "read"  # the folders of both stages in an exported PointR

@@ -33,7 +33,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.conversion import CONVERSION_FILE, conversion_of
-from mate_tf.serving.loading import StoredModel, check_longest
+from mate_tf.serving.stored import StoredModel, check_longest
 from mate_tf.weights.folder import (
     CONFIG_FILE,
     EXTRA,

@@ -167,3 +167,12 @@ def _masked(value: float, plain: str) -> str:
                 character = "".join(digits) + character
         filled.append(character)
     return ("-" if value < 0 else "") + "".join(reversed(filled))
+
+
+def format_number(value: float) -> str:
+    """Writes a number plainly: integers in full, others to 12 digits."""
+    if not math.isfinite(value):
+        return str(value)
+    if value.is_integer():
+        return str(int(value))
+    return format(Decimal(repr(float(f"{value:.12g}"))), "f")

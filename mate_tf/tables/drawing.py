@@ -5,8 +5,7 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
-
-from mate_tf.tables.table import Table
+from typing import Any, Protocol
 
 MOST_ROWS = 40
 _MOST_CHARACTERS = 300
@@ -21,11 +20,23 @@ _FIRST_ROWS = 3
 Marks = Mapping[tuple[int, int], tuple[float, str, str]]
 
 
-def table_html(table: Table) -> str:
+class Drawable(Protocol):
+    """What of a `Table` is drawn."""
+
+    table_id: str
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+    @property
+    def all_assumed(self) -> tuple[str, ...]: ...
+    def column(self, index: int) -> Any: ...
+
+
+def table_html(table: Drawable) -> str:
     """A table without a question, and what was assumed about it."""
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in table.all_assumed)
     assumed = f'<ul class="note facts assumed">{said}</ul>' if said else ""
-    return marked_table_html(table, "", {}, rows_shown(table.num_rows, ())) + assumed
+    return marked_table_html(table, "", {}, rows_shown(len(table.rows), ())) + assumed
 
 
 def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> list[int]:
@@ -50,7 +61,7 @@ def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> l
 
 
 def marked_table_html(
-    table: Table,
+    table: Drawable,
     legend: str,
     marks: Marks,
     rows: Sequence[int],
@@ -63,7 +74,7 @@ def marked_table_html(
     pale unless a question was `asked` about them, or None is given.
     """
     outlined = set(chosen)
-    of_numbers = [table.column(index).kind == "number" for index in range(table.num_columns)]
+    of_numbers = [table.column(index).kind == "number" for index in range(len(table.header))]
 
     def cell(row: int, column: int, text: str) -> str:
         kinds = ["chosen"] * ((row, column) in outlined) + ["number"] * of_numbers[column]
@@ -74,13 +85,13 @@ def marked_table_html(
 
     head = "".join(cell(-1, column, text) for column, text in enumerate(table.header))
     body = []
-    for row, gap in with_gaps(rows, table.num_rows):
+    for row, gap in with_gaps(rows, len(table.rows)):
         if gap:
             hidden = sum(row in gap for row, _ in outlined)
             also = f", with {count(hidden, 'chosen cell')}" if hidden else ""
             left_out = f"{count(len(gap), 'row')} left out{also}"
             body.append(
-                f'<tr class="gap"><td colspan="{table.num_columns + 1}">{left_out}</td></tr>'
+                f'<tr class="gap"><td colspan="{len(table.header) + 1}">{left_out}</td></tr>'
             )
         if row is None:
             continue
@@ -89,8 +100,8 @@ def marked_table_html(
         body.append(f'<tr{pale}><th scope="row">{row + 1}</th>{cells}</tr>')
     name = escape(cut(table.table_id, 80))
     return (
-        f'<div class="above"><p class="size"><b>{name}</b>: {count(table.num_rows, "row")}, '
-        f'{count(table.num_columns, "column")}</p><p class="legend">{escape(legend)}</p></div>'
+        f'<div class="above"><p class="size"><b>{name}</b>: {count(len(table.rows), "row")}, '
+        f'{count(len(table.header), "column")}</p><p class="legend">{escape(legend)}</p></div>'
         f'<div class="scroll" tabindex="0" role="region" aria-label="Table {name}">'
         f'<table><thead><tr><th scope="col">row</th>{head}</tr></thead>'
         f"<tbody>{''.join(body)}</tbody></table></div>"

@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from mate_tf.tables.cell_texts import cell_texts
 from mate_tf.tables.columns import Column, read_column, total_rows
+from mate_tf.tables.drawing import table_html
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
-from mate_tf.tables.text_files import check_width
 
 # What is done with the selected cells. The first four are those of TAPAS, in its order.
 TAPAS_AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
@@ -156,8 +156,6 @@ class Table:
         Without a header, the first row is the header. `Table.of` also takes data frames. Errors are
         those of the constructor.
         """
-        from mate_tf.tables.structures import is_frame
-
         if is_frame(rows):
             return cls.of(rows, table_id)
         body: Any = list(rows)  # the constructor turns whatever cells hold into text
@@ -173,41 +171,28 @@ class Table:
 
     @classmethod
     def from_csv(cls, path: str | Path, delimiter: str | None = None) -> "Table":
-        """Reads delimited text; errors as of `read_table`, which reads files of all kinds."""
-        from mate_tf.tables.files import ReadOptions, read_table
+        """Reads delimited text; `mate_tf.read_table` reads files of all kinds, with its errors."""
+        import mate_tf
 
-        return read_table(path, ReadOptions(delimiter=delimiter))
+        return mate_tf.read_table(Path(path), mate_tf.ReadOptions(delimiter=delimiter))
 
     @classmethod
     def from_json_lines(cls, path: str | Path) -> "Table":
-        """Reads JSON Lines; errors as of `read_table`, which reads files of all kinds."""
-        from mate_tf.tables.files import read_table
-
-        return read_table(path)
+        """Reads JSON Lines; `mate_tf.read_table` reads files of all kinds, with its errors."""
+        return cls.of(Path(path))
 
     @classmethod
     def of(cls, data: Any, table_id: str = "table") -> "Table":
-        """A table from whatever holds one, with the texts that a file would give.
-
-        Args:
-            data: a Table; a data frame or series of pandas, polars or pyarrow, whose named or
-                labelled index becomes a column; a dict of columns; a list of dicts or named tuples;
-                a list of rows, the first the header; or the path of a file.
-            table_id: the table's name, unless it is a file.
-
-        Raises:
-            TypeError: for anything else.
-            FileNotFoundError, ModuleNotFoundError, ValueError: as `read_table` and the constructor.
-        """
+        """A table from whatever holds one; arguments and errors as of `mate_tf.read_table`."""
         if isinstance(data, cls):
             return data
-        from mate_tf.tables.structures import table_of
+        import mate_tf
 
-        return table_of(data, table_id)
+        return mate_tf.read_table(data, name=table_id)
 
     @classmethod
     def from_pandas(cls, frame: Any, table_id: str = "table") -> "Table":
-        """A table from a data frame; see `Table.of`."""
+        """A table from a data frame; see `mate_tf.read_table`."""
         return cls.of(frame, table_id)
 
     def to_pandas(self) -> Any:
@@ -217,8 +202,6 @@ class Table:
         return pandas.DataFrame(list(self.rows), columns=list(self.header), dtype=object)
 
     def _repr_html_(self) -> str:
-        from mate_tf.tables.drawing import table_html
-
         return table_html(self)
 
     def _texts(self, cells: Iterable[Any], where: str) -> tuple[str, ...]:
@@ -307,6 +290,20 @@ class Question:
                 tag_id(word.tag)
         except ValueError as error:
             raise ValueError(f"{error} {where}") from None
+
+
+def is_frame(data: Any) -> bool:
+    """Whether it is a data frame of a library that narwhals knows, or holds Arrow data."""
+    interfaces = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")
+    return any(hasattr(data, name) for name in interfaces) and (
+        hasattr(data, "columns") or hasattr(data, "schema")
+    )
+
+
+def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
+    """Raises ValueError, which ends in `where`, unless the row has a cell for each column."""
+    if len(row) != len(header):
+        raise ValueError(f"expected {len(header)} cells as in the header, got {len(row)} {where}")
 
 
 def id_bytes(name: str) -> bytes:

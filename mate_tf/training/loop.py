@@ -16,7 +16,7 @@ from absl import logging
 
 from mate_tf.paths import as_path
 from mate_tf.private_apis import orbit_logs_to
-from mate_tf.tables.text_files import complete_text_file
+from mate_tf.reading.text_files import complete_text_file
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import (
     check_like_chief,

@@ -7,7 +7,6 @@ model was trained with, as far as they go.
 
 import dataclasses
 import functools
-import importlib
 import itertools
 import math
 import pathlib
@@ -129,8 +128,10 @@ _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 def presets() -> dict[str, Any]:
     """The configs that a checkout has beside them, by name: those of experiments/configs."""
     files = sorted(_CHECKOUT.glob("experiments/configs/*.py"))
-    modules = (importlib.import_module(f"experiments.configs.{file.stem}") for file in files)
-    return {name: config for module in modules for name, config in module.CONFIGS.items()}
+    configs: dict[str, Any] = {}
+    for file in files:
+        configs |= runpy.run_path(str(file))["CONFIGS"]
+    return configs
 
 
 class Fitting(NamedTuple):

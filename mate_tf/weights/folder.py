@@ -13,7 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mate_tf.private_apis import import_extra
-from mate_tf.tables.text_files import complete_text_file
+from mate_tf.reading.text_files import complete_text_file
 
 if TYPE_CHECKING:
     from mate_tf.answers.calibration import Calibration

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from mate_tf.answers.answer import Answer, no_answer
 from mate_tf.command_line.ask import ASKED, Library, files_of
 from mate_tf.command_line.main import main
+from mate_tf.reading.files import ReadOptions
 from mate_tf.serving import loading
-from mate_tf.tables.files import ReadOptions
 from mate_tf.tables.table import Question, Table
 from tests.small import cases
 

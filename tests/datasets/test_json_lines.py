@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from mate_tf.datasets import json_lines
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
-from mate_tf.tables.files import ReadOptions
+from mate_tf.reading.files import ReadOptions
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.table import AGGREGATIONS, Question, Table
+from tests.reading.workbooks import workbook
 from tests.small import ROOT, cases, write_lines
-from tests.tables.workbooks import workbook
 from tests.test_examples import passages_example
 
 DOCUMENTATION = ROOT / "docs" / "training.md"

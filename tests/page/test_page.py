@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from mate_tf.page.app import import_gradio
 from mate_tf.page.page import EXAMPLES, NOT_SAID, Page
 from mate_tf.page.visitors import Files, Guard, Reader
-from mate_tf.tables.files import ReadOptions, read_content
+from mate_tf.reading.files import ReadOptions, read_content
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Failing, Fake, Hidden
 from tests.small import cases

@@ -13,10 +13,11 @@ from collections.abc import Iterator
 import pytest
 
 from mate_tf.reading import sandbox
-from mate_tf.tables.files import read_content, read_table
+from mate_tf.reading.files import read_content
+from mate_tf.reading.sources import read_table
 from mate_tf.tables.table import Table
+from tests.reading.workbooks import opendocument, unzipped, workbook, zipped
 from tests.small import cases
-from tests.tables.workbooks import opendocument, unzipped, workbook, zipped
 
 PAGE = b"<table><tr><th>City<th>Pop<tr><td>Lima<td>10151</table>"
 TABLE = Table(("City", "Pop"), (("Lima", "10151"),), "t.html")
@@ -117,7 +118,7 @@ def test_a_current_folder_that_is_gone_does_not_matter(tmp_path, monkeypatch):
 
 SCRIPT = """
 import sys
-from mate_tf.tables.files import read_table
+from mate_tf.reading.sources import read_table
 print(read_table(sys.argv[1]).rows)
 """
 

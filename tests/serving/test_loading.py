@@ -22,7 +22,7 @@ from mate_tf.models.classification import ClassificationConfig, SequenceClassifi
 from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.loading import find_model, run_model
+from mate_tf.serving.stored import find_model, run_model
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import (
     ClassificationTrainingConfig,

@@ -10,8 +10,8 @@ from mate_tf.command_line.main import main
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.config import FeatureConfig
 from mate_tf.paths import as_path
+from mate_tf.reading.text_files import complete_text_file, read_text
 from mate_tf.tables.table import Question, Table
-from mate_tf.tables.text_files import complete_text_file, read_text
 from mate_tf.training.loop import read_evaluations
 from mate_tf.training.run import load_inputs, train_run
 from mate_tf.training.starting_points import make_config

@@ -8,6 +8,8 @@ from typing import Any, NamedTuple
 
 from mate_tf.answers.answer import Answer, apply_min_score
 from mate_tf.answers.follow_ups import FollowUp
+from mate_tf.reading.delimited import read_delimited_rows
+from mate_tf.reading.layout import lay_out
 from mate_tf.serving.http import Limits
 from mate_tf.serving.http.limits import RefusedError
 from mate_tf.serving.http.schema import (
@@ -18,8 +20,6 @@ from mate_tf.serving.http.schema import (
     Number,
     read_document,
 )
-from mate_tf.tables.delimited import read_delimited_rows
-from mate_tf.tables.layout import lay_out
 from mate_tf.tables.table import Question, Table
 
 _NAMES = {

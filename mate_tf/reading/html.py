@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from mate_tf.private_apis import import_extra
+from mate_tf.reading.header import is_value
+from mate_tf.reading.layout import Rows, check_size, chosen_table
 from mate_tf.tables.drawing import cut
-from mate_tf.tables.header_rows import is_value
-from mate_tf.tables.layout import Rows, check_size, chosen_table
 from mate_tf.tables.values import read_cell
 
 _DECLARED = re.compile(rb"(?:charset|encoding)\s*=\s*[\"']?\s*([\w.:-]+)", re.IGNORECASE)

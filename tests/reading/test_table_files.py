@@ -10,10 +10,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate_tf.tables.files import ENDINGS, ReadOptions, read_table
+from mate_tf.reading.files import ENDINGS, ReadOptions
+from mate_tf.reading.sources import read_table
 from mate_tf.tables.table import Table
+from tests.reading.workbooks import SHEET, unzipped, workbook, zipped
 from tests.small import cases
-from tests.tables.workbooks import SHEET, unzipped, workbook, zipped
 
 REASON = 'not installed (the extra "formats")'
 pytest.importorskip("lxml", reason=f"lxml is {REASON}")
@@ -527,6 +528,6 @@ def test_a_table_beyond_all_sizes_is_refused(tmp_path, monkeypatch, name):
 
     save()
     assert read_table(tmp_path / name).num_rows in (1, 2)
-    monkeypatch.setattr("mate_tf.tables.layout.MOST_CELLS", 3)
+    monkeypatch.setattr("mate_tf.reading.layout.MOST_CELLS", 3)
     with pytest.raises(ValueError, match=rf"expected at most 3 cells, got more .*{name}"):
         read_table(tmp_path / name)

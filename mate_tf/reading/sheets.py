@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from mate_tf.reading.layout import Rows
 from mate_tf.tables.cell_texts import plain_value, shown_number
-from mate_tf.tables.layout import Rows
 
 
 class Sheet(NamedTuple):

@@ -7,10 +7,10 @@ import re
 from collections import Counter
 from typing import Any
 
-from mate_tf.tables.header_rows import is_value
-from mate_tf.tables.layout import MOST_CELLS, Rows, check_size
-from mate_tf.tables.prose import is_prose
-from mate_tf.tables.text_files import check_delimiter
+from mate_tf.reading.header import is_value
+from mate_tf.reading.layout import MOST_CELLS, Rows, check_size
+from mate_tf.reading.prose import is_prose
+from mate_tf.reading.text_files import check_delimiter
 from mate_tf.tables.values import read_cell
 
 _DELIMITERS = ("\t", ";", "|", ",", "^", "~", "\x01")  # of equally good ones the first

@@ -9,9 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from xml.etree import ElementTree
 
+from mate_tf.reading.layout import check_size
+from mate_tf.reading.sheets import Book, Sheet, shown_value
 from mate_tf.tables.cell_texts import plain_value
-from mate_tf.tables.layout import check_size
-from mate_tf.tables.sheets import Book, Sheet, shown_value
 
 _CODE = re.compile(r"0\d+")
 _DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?")

@@ -6,10 +6,11 @@ import re
 
 import pytest
 
-from mate_tf.tables.files import ReadOptions, read_content, read_table
+from mate_tf.reading.files import ReadOptions, read_content
+from mate_tf.reading.sources import read_table
 from tests.data_folders import FIELD
+from tests.reading.workbooks import opendocument, workbook
 from tests.small import cases
-from tests.tables.workbooks import opendocument, workbook
 
 pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
 pytest.importorskip("lxml", reason='not installed (the extra "formats")')

@@ -1,4 +1,4 @@
-"""The one way from a file to a Table: `read_table`. The content says what a file is."""
+"""From a file of any kind to a Table. The content says what a file is."""
 
 import codecs
 import contextlib
@@ -6,6 +6,7 @@ import gc
 import gzip
 import io
 import json
+import os
 import re
 import sys
 import warnings
@@ -16,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 from mate_tf.reading import sandbox
-from mate_tf.tables.delimited import read_delimited_rows
-from mate_tf.tables.excel import open_excel, open_excel_97, open_excel_binary
-from mate_tf.tables.html_tables import declared_encoding, read_html_rows
-from mate_tf.tables.layout import MOST_CELLS, Rows, chosen_table, lay_out
-from mate_tf.tables.opendocument import open_opendocument
-from mate_tf.tables.parquet import read_parquet_rows
-from mate_tf.tables.sheets import read_sheet_rows
-from mate_tf.tables.structures import read_json_line_rows, read_json_rows
+from mate_tf.reading.delimited import read_delimited_rows
+from mate_tf.reading.excel import open_excel, open_excel_97, open_excel_binary
+from mate_tf.reading.html import declared_encoding, read_html_rows
+from mate_tf.reading.layout import MOST_CELLS, Rows, chosen_table, lay_out
+from mate_tf.reading.opendocument import open_opendocument
+from mate_tf.reading.parquet import read_parquet_rows
+from mate_tf.reading.sheets import read_sheet_rows
+from mate_tf.reading.structures import read_json_line_rows, read_json_rows
+from mate_tf.reading.text_files import decode, open_bytes
 from mate_tf.tables.table import Table
-from mate_tf.tables.text_files import decode, open_bytes
 
 STANDARD_INPUT = "-"
 _KINDS = {  # what it is called, and the endings of names
@@ -133,10 +134,10 @@ _OPTIONS = {
     "which": ("html", "json", "markdown"),
     "show_hidden": _SHEETS,
 }
-_DEFAULTS = ReadOptions()
+DEFAULTS = ReadOptions()
 
 
-def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
+def read_file(path: str | os.PathLike[str], options: ReadOptions = DEFAULTS) -> Table:
     """Reads a table from a file of any kind.
 
     The kinds are delimited text, JSON, JSON Lines, HTML, Markdown, Excel (.xlsx, .xlsm, .xls,
@@ -161,8 +162,8 @@ def read_table(path: str | Path, options: ReadOptions = _DEFAULTS) -> Table:
         return read_content(file.read(), Path(path).name, options)
 
 
-def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) -> Table:
-    """Reads a table from the bytes of a file; arguments and errors as of `read_table`.
+def read_content(content: bytes, name: str, options: ReadOptions = DEFAULTS) -> Table:
+    """Reads a table from the bytes of a file; arguments and errors as of `read_file`.
 
     The ending of the file's name decides between kinds that the content leaves open.
     """
@@ -177,7 +178,7 @@ def read_content(content: bytes, name: str, options: ReadOptions = _DEFAULTS) ->
 
 
 def read_in_sandbox(
-    content: bytes, name: str, options: ReadOptions = _DEFAULTS, most_cells: int = MOST_CELLS
+    content: bytes, name: str, options: ReadOptions = DEFAULTS, most_cells: int = MOST_CELLS
 ) -> Table:
     """Reads a table as `read_content` does, but of whatever kind in a process of its own.
 

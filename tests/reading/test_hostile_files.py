@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.tables.files import read_content
+from mate_tf.reading.files import read_content
+from tests.reading import workbooks
+from tests.reading.workbooks import SHEET, opendocument, unzipped, zipped
 from tests.small import cases
-from tests.tables import workbooks
-from tests.tables.workbooks import SHEET, opendocument, unzipped, zipped
 
 pytest.importorskip("openpyxl", reason="the extra formats is not installed")
 pa = pytest.importorskip("pyarrow", reason="the extra formats is not installed")
@@ -101,7 +101,7 @@ def test_a_long_text_in_many_rows_of_parquet_is_refused():
 
 @pytest.mark.parametrize("encoding", ["PLAIN", "DELTA_BYTE_ARRAY", "DELTA_LENGTH_BYTE_ARRAY"])
 def test_texts_are_read_in_every_encoding_and_in_several_batches(monkeypatch, encoding):
-    monkeypatch.setattr("mate_tf.tables.parquet._ROWS_AT_ONCE", 2)
+    monkeypatch.setattr("mate_tf.reading.parquet._ROWS_AT_ONCE", 2)
     texts = ["a", "ab", None, "abc", "a", "é"]
     options = dict(use_dictionary=False, column_encoding={"c": encoding})
     for content in (parquet_of(pa.array(texts), 2, **options), parquet_of(pa.array(texts), 2)):

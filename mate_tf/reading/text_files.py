@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
 from mate_tf.paths import as_path
+from mate_tf.tables.table import check_width
 
 # The csv module limits cells to 131,072 characters, for the whole process. Real cells are longer.
 csv.field_size_limit(max(csv.field_size_limit(), 2**31 - 1))
@@ -96,12 +97,6 @@ def stream_csv_records(
         )
     for line, row in rows:
         yield line, dict(zip(header, row, strict=True))
-
-
-def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
-    """Raises ValueError, which ends in `where`, unless the row has a cell for each column."""
-    if len(row) != len(header):
-        raise ValueError(f"expected {len(header)} cells as in the header, got {len(row)} {where}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:

@@ -1,6 +1,6 @@
 """Files are read in this process: tests may patch what reads them, and need not wait for another.
 
-tests/reading has the other.
+Those in test_sandbox.py have the other.
 """
 
 import pytest
@@ -9,5 +9,6 @@ from mate_tf.reading import sandbox
 
 
 @pytest.fixture(autouse=True)
-def _inside(monkeypatch):
-    monkeypatch.setattr(sandbox, "is_inside", True)
+def _inside(monkeypatch, request):
+    if request.path.name != "test_sandbox.py":
+        monkeypatch.setattr(sandbox, "is_inside", True)

@@ -7,6 +7,8 @@ import narwhals
 import numpy as np
 import pytest
 
+from mate_tf.reading.files import ReadOptions
+from mate_tf.reading.sources import read_table
 from mate_tf.tables.table import Table
 from tests.small import cases
 
@@ -73,8 +75,8 @@ def test_frames_of_other_libraries():
 def test_what_holds_no_table_is_refused_and_a_table_goes_back_and_shows_itself():
     with pytest.raises(TypeError, match="expected rows that are all lists or all dicts"):
         Table.of([{"a": 1}, ["a", 2]])
-    for data in (5, [1, 2], b"x", None):
-        with pytest.raises(TypeError, match="expected a Table, a data frame or series of p"):
+    for data in (5, [1, 2], None):
+        with pytest.raises(TypeError, match="expected a Table, a path, bytes or an open file, "):
             Table.of(data)
     with pytest.raises(TypeError, match="expected a list of cells as column 'a', got int"):
         Table.of({"a": 1})
@@ -87,3 +89,28 @@ def test_what_holds_no_table_is_refused_and_a_table_goes_back_and_shows_itself()
     table = Table.of(YEARS)
     assert table.to_pandas().values.tolist() == [["A", "2001"], ["B", ""], ["C", "1999"]]
     assert "<td>2001</td>" in table._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "a;b\n1;2\n",
+        b"a;b\n1;2\n",
+        io.BytesIO(b"a;b\n1;2\n"),
+        io.StringIO("a;b\n1;2\n"),
+        '[{"a": 1, "b": 2},\n {"a": 1, "b": 2}]',
+    ],
+    ids=lambda source: type(source).__name__,
+)
+def test_text_bytes_and_open_files_are_read_as_files(source):
+    table = read_table(source, name="t")
+    assert (table.header, table.rows[0], table.table_id) == (("a", "b"), ("1", "2"), "t")
+
+
+def test_an_open_file_has_its_name_and_options_are_for_files(tmp_path):
+    (tmp_path / "t.csv").write_text("a;b\n1,5;2\n")
+    with open(tmp_path / "t.csv", "rb") as file:
+        table = read_table(file, ReadOptions(delimiter=","))
+    assert (table.header, table.rows, table.table_id) == (("a;b", ""), (("1", "5;2"),), "t.csv")
+    with pytest.raises(ValueError, match="expected options for a file alone, got some for a list"):
+        read_table([["a"], ["1"]], ReadOptions(delimiter=","))

@@ -11,10 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from mate_tf.tables.cell_texts import cell_texts
-from mate_tf.tables.columns import read_column
-from mate_tf.tables.drawing import cut, up_to
-from mate_tf.tables.header_rows import (
+from mate_tf.reading.header import (
     ROWS_LOOKED_AT,
     Numbered,
     count_header_rows,
@@ -25,6 +22,9 @@ from mate_tf.tables.header_rows import (
     num_filled,
     with_names_of_labels,
 )
+from mate_tf.tables.cell_texts import cell_texts
+from mate_tf.tables.columns import read_column
+from mate_tf.tables.drawing import cut, up_to
 from mate_tf.tables.notations import TOTAL
 from mate_tf.tables.table import Table
 from mate_tf.tables.values import read_cell

@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from mate_tf.tables.text_files import complete_text_file
+from mate_tf.reading.text_files import complete_text_file
 from tests.small import cases
 
 

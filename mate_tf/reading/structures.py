@@ -1,20 +1,12 @@
-"""Tables from structures: JSON in the shapes that programs write, JSON Lines, and Python's data.
+"""Tables from JSON in the shapes that programs write, and from JSON Lines."""
 
-Data frames, dicts, lists and paths become tables with the texts that files give (`Table.of`).
-"""
-
-import dataclasses
-import itertools
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from mate_tf.reading.header import count_header_rows
+from mate_tf.reading.layout import Rows, check_size, chosen_table
+from mate_tf.reading.text_files import parse_json
 from mate_tf.tables.cell_texts import nested_text
-from mate_tf.tables.header_rows import count_header_rows
-from mate_tf.tables.layout import Rows, check_size, chosen_table
-from mate_tf.tables.notations import YEARS
-from mate_tf.tables.table import Table
-from mate_tf.tables.text_files import parse_json
 from mate_tf.tables.values import read_cell
 
 _SHAPES = (
@@ -206,122 +198,3 @@ def flat_record(record: Mapping[Any, Any], prefix: str = "") -> dict[Any, Any]:
             name = f"{prefix}{key}" if prefix else key
             flat[name] = nested_text(value) if isinstance(value, list) else value
     return flat
-
-
-_ACCEPTED = (
-    "a Table, a data frame or series of pandas, polars or pyarrow, a dict of columns, a list of "
-    "dicts, a list of rows whose first is the header, or the path of a file"
-)
-
-
-def table_of(data: Any, table_id: str = "table") -> Table:
-    """A table from whatever holds one; see `Table.of`."""
-    if not is_frame(data) and hasattr(data, "to_frame"):  # a series
-        data = data.to_frame()
-    if isinstance(data, str | Path):
-        from mate_tf.tables.files import read_table
-
-        return read_table(data)
-    if is_frame(data):
-        return _of_frame(data, table_id)
-    if isinstance(data, Mapping):
-        return _of_columns(data, table_id)
-    if not isinstance(data, Iterable) or isinstance(data, bytes):
-        raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__}")
-    rows = [_record(row) for row in data]
-    if not all(isinstance(row, Iterable) and not isinstance(row, str | bytes) for row in rows):
-        raise TypeError(f"expected {_ACCEPTED}, got {type(data).__name__} of other things")
-    return Table.from_rows(rows, table_id=table_id)
-
-
-def is_frame(data: Any) -> bool:
-    """Whether it is a data frame of a library that narwhals knows, or holds Arrow data."""
-    interfaces = ("__dataframe__", "__arrow_c_stream__", "__arrow_c_array__")
-    return any(hasattr(data, name) for name in interfaces) and (
-        hasattr(data, "columns") or hasattr(data, "schema")
-    )
-
-
-def _record(row: Any) -> Any:
-    """A row; what has names for its cells, such as a named tuple, as a dict."""
-    if hasattr(row, "_asdict"):
-        row = row._asdict()
-    elif dataclasses.is_dataclass(row) and not isinstance(row, type):
-        row = dataclasses.asdict(row)
-    return flat_record(dict(row)) if hasattr(row, "keys") else row
-
-
-def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
-    if columns and all(isinstance(column, Mapping) for column in columns.values()):
-        labels = list(dict.fromkeys(itertools.chain.from_iterable(columns.values())))
-        names = {} if all(isinstance(label, int) for label in labels) else {"": labels}
-        by_label = {name: map(column.get, labels) for name, column in columns.items()}
-        return _of_columns(names | by_label, table_id)
-    cells = []
-    for name, column in columns.items():
-        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
-            raise TypeError(
-                f"expected a list of cells as column {name!r}, got {type(column).__name__} (table "
-                f"'{table_id}')"
-            )
-        cells.append(list(column))
-    if len({len(column) for column in cells}) > 1:
-        lengths = ", ".join(f"{name!r}: {len(c)}" for name, c in zip(columns, cells, strict=True))
-        raise ValueError(f"expected columns of the same length, got {lengths} (table '{table_id}')")
-    return Table.from_rows(zip(*cells, strict=True), header=list(columns), table_id=table_id)
-
-
-def _of_frame(frame: Any, table_id: str) -> Table:
-    import narwhals
-
-    frame = narwhals.to_native(frame, pass_through=True)
-    if not narwhals.dependencies.is_into_dataframe(frame):  # a batch of Arrow's rows
-        import pyarrow
-
-        frame = pyarrow.table(frame)
-    header, columns = _names(frame), _frame_columns(frame)
-    if narwhals.dependencies.is_pandas_dataframe(frame):
-        index = frame.index
-        has_names = any(name is not None for name in index.names)
-        # Labels of the rows, but not what is left of their numbers after filtering.
-        is_range = type(index).__name__ == "RangeIndex"
-        is_numbered = index.nlevels == 1 and index.inferred_type == "integer"
-        is_of_years = is_numbered and not is_range and all(label in YEARS for label in index)
-        if has_names or is_of_years or not is_numbered:
-            header = [*("" if name is None else name for name in index.names), *header]
-            columns = [*_frame_columns(index.to_frame(index=False)), *columns]
-    return Table.from_rows(zip(*columns, strict=True), header=header, table_id=table_id)
-
-
-def _names(frame: Any) -> list[Any]:
-    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    return [
-        " ".join(filter(None, map(str, name))) if isinstance(name, tuple) else name
-        for name in names
-    ]
-
-
-def _frame_columns(frame: Any) -> list[list[Any]]:
-    import narwhals
-    import numpy as np
-
-    names = _names(frame)
-    if hasattr(frame, "iloc"):  # the names of pandas's columns may be alike or no texts
-        frame = frame.set_axis([str(number) for number in range(frame.shape[1])], axis=1)
-    columns: list[list[Any]] = []
-    for column in narwhals.from_native(frame, eager_only=True).iter_columns():
-        native = column.to_native()
-        kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
-        values = column.to_list()
-        if kind in ("float16", "float32", "halffloat", "float"):
-            # Written with the digits that the type holds: 0.1, not 0.10000000149.
-            single = np.float16 if kind in ("float16", "halffloat") else np.float32
-            values = [float(str(single(v))) if isinstance(v, float) else v for v in values]
-        try:
-            columns.append(list(map(nested_text, values)))
-        except UnicodeDecodeError:
-            raise ValueError(
-                f"expected texts in column {names[len(columns)]!r}, got bytes that are no text; "
-                "leave the column out"
-            ) from None
-    return columns

@@ -5,8 +5,8 @@ import json
 from typing import Any
 
 from mate_tf.private_apis import import_extra
+from mate_tf.reading.layout import Rows, check_size
 from mate_tf.tables.cell_texts import nested_text, plain_value
-from mate_tf.tables.layout import Rows, check_size
 
 _ROWS_AT_ONCE = 10_000
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from mate_tf.private_apis import import_extra, sheet_parser
+from mate_tf.reading.layout import check_size
+from mate_tf.reading.sheets import Book, Sheet, shown_value
 from mate_tf.tables.cell_texts import plain_value
-from mate_tf.tables.layout import check_size
-from mate_tf.tables.sheets import Book, Sheet, shown_value
 
 _VALUE = re.compile(rb"<(?:\w+:)?(?:v|is|f)[ />]")  # of a cell of .xlsx, or its formula
 _LOOKED_AT = 2**24  # bytes of a sheet in which there is one
