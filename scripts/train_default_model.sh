@@ -62,7 +62,8 @@ train() {
   [ -e "$out/$1_weights/model.safetensors" ] && return
   run "$2" --config="default_$1" --init_checkpoint="$3" --data_dir="$4" --model_dir="$out/$1" \
     "${@:5}"
-  run export_weights --model_dir="$out/$1" --output_dir="$out/$1_weights"
+  "$python" -m mate_tf export --weights-alone --model-dir="$out/$1" \
+    --output-dir="$out/$1_weights"
 }
 
 words_data() {

@@ -181,8 +181,8 @@ def _shortened(
 ) -> Mapping[str, np.ndarray]:
     num_tokens = int(features["input_mask"].sum())
     num_predictions = int(features["masked_lm_weights"].sum())
-    sizes = ((length, config.of_length(length).max_predictions) for length in config.lengths)
-    length, room = next(of for of in rooms if of[0] >= num_tokens and of[1] >= num_predictions)
+    capacities = ((length, config.of_length(length).max_predictions) for length in config.lengths)
+    length, room = next(it for it in capacities if it[0] >= num_tokens and it[1] >= num_predictions)
     sizes = dict.fromkeys(OF_TOKENS, length) | dict.fromkeys(_LABELS, room)
     return {name: values[: sizes.get(name)] for name, values in features.items()}
 
