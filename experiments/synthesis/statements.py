@@ -30,6 +30,7 @@ from experiments.synthesis.typed_table import (
     require_sizes,
     table_tokens,
 )
+from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
@@ -41,10 +42,6 @@ _ONE = ("1", "one")  # says little: "one of them"
 _NUMBER = r"(?:[0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(?:\.[0-9]+)?"
 # Nor a part of another number: 12 is not in 12.5, nor in 1,012.
 _WHOLE = r"(?<![\w.,])(?:%s)(?!\w|[.,]\d)"
-_NEGATION = re.compile(
-    r"\b(?:not|cannot|never|none|neither|nor|nobody|nothing|without|no(?!\.? ?\d))\b|n['’]t\b",
-    re.IGNORECASE,
-)
 
 
 @dataclass(frozen=True)
@@ -223,9 +220,10 @@ def _swapped(
     mentioned = {mention.name for mention in mentions}
     if not mentioned:
         return NothingMadeError("no entity of the table", f"expected an entity in {sentence!r}")
-    for negation in _NEGATION.finditer(sentence):
-        if any(mention.begin <= negation.start() < mention.end for mention in mentions):
-            continue
+    others = list(sentence)
+    for mention in mentions:  # what a name says is no negation
+        others[mention.begin : mention.end] = " " * (mention.end - mention.begin)
+    if says("".join(others).lower(), "not"):
         return NothingMadeError("a negation", f"expected no negation in {sentence!r}")
     order = sorted(mentioned)
     rng.shuffle(order)

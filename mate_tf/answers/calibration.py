@@ -9,7 +9,6 @@ import dataclasses
 import json
 import math
 import pathlib
-import re
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -24,13 +23,13 @@ from mate_tf.tables.table import Table
 _EPSILON = 2.0**-24
 _NAMED = 0.5  # the least share of a name's words that names it
 _FARTHEST = 6.0  # a logit beyond it says no more, as a sign
-_WORDS = {
-    "asks how many": r"\bhow (?:many|much|often)\b|\bnumber of\b|\btotal\b",
-    "asks for an extreme": r"\b(?:most|least|fewest|highest|lowest|best|worst|top|\w{4,}est)\b",
-    "asks for a neighbour": r"\b(?:next|previous|before|after|above|below|following)\b",
-    "asks for a place": r"\b(?:first|last|second|third|final)\b",
-    "asks for a difference": r"\bdifference\b|\b(?:more|less|fewer|longer|older|higher) than\b",
-    "asks for one of two": r"\bor\b",
+_WORDS = {  # signs, and the meanings of words that give them
+    "asks how many": ("an amount", "total"),
+    "asks for an extreme": ("superlative",),
+    "asks for a neighbour": ("next", "previous"),
+    "asks for a place": ("first", "last", "second or so"),
+    "asks for a difference": ("difference", "than"),
+    "asks for one of two": ("or",),
 }
 SIGNS = (
     "count",
@@ -188,7 +187,7 @@ def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, fl
         math.log(max(rows, 1)),
         math.log(max(columns, 1)),
         len(text.split()) / 10,
-        *(float(re.search(pattern, text) is not None) for pattern in _WORDS.values()),
+        *(float(english.says(text, *meanings)) for meanings in _WORDS.values()),
         float(answer.row_from == "both"),
         float(answer.row_from == "words"),
         *_named(answer, table, question),

@@ -40,8 +40,8 @@ from mate_tf.answers.answer import (
     no_answer,
 )
 from mate_tf.answers.calibration import sigmoid, softmax
-from mate_tf.answers.follow_ups import ASKS_FOR_EACH
-from mate_tf.answers.row_words import FEWEST, RowFacts, moves_in_words, row_in_words, rows_of_all
+from mate_tf.answers.row_words import RowFacts, row_in_words, rows_of_all
+from mate_tf.features.english import says
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
@@ -49,12 +49,9 @@ from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATION
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 SURE = 0.8  # and so it is whatever the words say of the number of cells or of the row
-# Words that ask for several cells; others ask for one. RE2 reads it too.
-ASKS_FOR_SEVERAL = (
-    r"(?s).*(?:\b(?:all|list|both|each|every|names?|are|were)\b|"
-    r"\b(?:which|what|other) \w+[^s\W]s\b|"
-    r"\b(?:which|what|the|top|bottom|first|last) (?:two|three|four|five|[2-9])\b).*"
-)
+# By operator, how many conditions suffice: one where cells are counted, two where they are added
+# up; 0 needs a value to be beyond.
+_FEWEST = {"NONE": 0, "COUNT": 1}
 _NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
 _OF_TWO = np.isin(AGGREGATIONS, PAIRED)
 _OF_ROWS = [AGGREGATIONS.index(name) for name in TAPAS_AGGREGATIONS]
@@ -187,20 +184,10 @@ def decode_cells(
     is_absent = absent > config.absent_threshold
     aggregations = aggregations[:, :_ABSENT]  # of the answer, if there is one
 
-    # TAPAS's own operators do not ask for them.
-    compares = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
-    if config.plain_answers and compares:
-        for index, text in enumerate(asked.questions):
-            header = tables[index].header
-            column = probabilities[cells.of_table(index)].argmax() % len(header)
-            for move in moves_in_words(text, header[column]):
-                here, there = map(AGGREGATIONS.index, move)
-                aggregations[index, there] += aggregations[index, here]
-                aggregations[index, here] = 0.0
+    # TAPAS's own operators do not ask for it.
+    knows_rows = config.plain_answers and aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
     row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
-    # Whether the words name an extreme among the rows beyond a value.
-    is_extreme = np.zeros(len(tables), bool)  # [B]
-    facts = _token_facts(asked, cells) if compares else None
+    facts = _token_facts(asked, cells) if knows_rows and asked.questions else None
     relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
@@ -216,31 +203,26 @@ def decode_cells(
         thresholds[is_of_two] = np.inf
         if config.plain_answers and asked.questions:
             asks_for_one = [
-                re.fullmatch(ASKS_FOR_SEVERAL, text.lower(), re.ASCII) is None
-                and not (follows and ASKS_FOR_EACH.match(text.lower()))
+                not _asks_for_several(text.lower(), bool(follows))
                 for text, follows in itertools.zip_longest(asked.questions, asked.follow_ups)
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
-            if facts is not None:
-                for example in np.flatnonzero(is_one).tolist():
-                    said = _row_facts(asked, cells, facts, relations, example)
-                    found = _named_row(asked, cells, said, example, probabilities)
-                    named, is_extreme[example] = found
-                    if named:
-                        thresholds[example] = np.inf
-                        row_from[example] = "both" if named[0] == named[1] else "words"
+            for example in np.flatnonzero(is_one).tolist() if facts is not None else ():
+                row_facts = _row_facts(asked, cells, facts, relations, example)
+                if named := _named_row(asked, cells, row_facts, example, probabilities):
+                    thresholds[example] = np.inf
+                    row_from[example] = "both" if named[0] == named[1] else "words"
                     for values in (probabilities, in_columns, with_columns):
                         values[named] = values[named[::-1]]
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
-    if config.plain_answers and asked.questions and facts is not None:
-        for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS) & ~is_extreme).tolist():
-            part, fewest = cells.of_table(example), FEWEST[likeliest[example]]
-            said = _row_facts(asked, cells, facts, relations, example)
-            of_all = _cells_of_all(asked, said, example, probabilities[part], fewest)
-            if of_all is not None:
-                selected[part], row_from[example] = of_all, "words"
+    for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist() if facts else ():
+        part, fewest = cells.of_table(example), _FEWEST.get(AGGREGATIONS[likeliest[example]], 2)
+        row_facts = _row_facts(asked, cells, facts, relations, example)
+        of_all = _cells_of_all(asked, row_facts, example, probabilities[part], fewest)
+        if of_all is not None and example not in row_from:
+            selected[part], row_from[example] = of_all, "words"
     selected_in_columns = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
@@ -261,7 +243,6 @@ def decode_cells(
             aggregations[index],
             selected_in_columns[part],
             facts and facts.of_table(part, index),
-            config.plain_answers and row_from.get(index) != "words",
         )
         answer = likeliest_answer(of_table, places)
         absence = float(absent[index])
@@ -305,24 +286,32 @@ def _cells_of_all(
     return selected if selected.any() else None
 
 
+def _asks_for_several(text: str, follows_up: bool) -> bool:
+    """Whether a question in lower case asks for several cells.
+
+    A follow-up about "them" asks for one of each row: of 229 such, 214 have all rows as answer.
+    """
+    of_each = says(text, "them") and not (says(text, "superlative") or re.search("which|of", text))
+    return says(text, "several") or (follows_up and of_each)
+
+
 def _named_row(
     asked: Asked, cells: BodyCells, facts: RowFacts, index: int, probabilities: np.ndarray
-) -> tuple[list[int], bool]:
+) -> list[int]:
     """The likeliest cell of an example, and that of its column in the row that the words name.
 
     Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
-    words allow its row. The second value is `NamedRow.is_extreme`.
+    words allow its row.
     """
     part, width = cells.of_table(index), len(facts.header)
     row, column = divmod(int(probabilities[part].argmax()), width)
     named = row_in_words(asked.questions[index], facts, column)
     if named is None:
-        return [], False
+        return []
     best, chosen = (int(part.start) + width * of_row + column for of_row in (row, named.row))
     is_selected = row == named.row or probabilities[chosen] > SELECTION_THRESHOLD
     is_open = probabilities[best] <= SURE or not named.possible[row]
-    is_possible = cells.num_tokens[chosen] and (is_selected or is_open)
-    return [best, chosen] if is_possible else [], named.is_extreme
+    return [best, chosen] if cells.num_tokens[chosen] and (is_selected or is_open) else []
 
 
 def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
@@ -387,7 +376,6 @@ class CellProbabilities(NamedTuple):
     aggregations: np.ndarray  # float64 [A]
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
     facts: TokenFacts | None = None
-    plain: bool = False  # `TableQAConfig.plain_answers`
 
     def answer_of(self, places: np.ndarray, score: float, aggregation: int) -> Answer | None:
         """An aggregation of the cells at some places, whose own score is given."""
@@ -405,16 +393,10 @@ class CellProbabilities(NamedTuple):
 def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
     """The likeliest aggregation of the cells at some places, int [at least one].
 
-    It is the cells themselves where they lack what the aggregation needs, such as a number; and
-    the cell itself where a single number would be counted, if answers are to be plain.
+    It is the cells themselves where they lack what the aggregation needs, such as a number.
     """
     score, aggregations = probabilities.with_columns[places].mean(), probabilities.aggregations
     likeliest = int(aggregations.argmax())
-    if probabilities.plain and likeliest == _COUNT and len(places) == 1:
-        itself = probabilities.answer_of(places, score, _NONE)
-        if itself is not None and itself.number is not None:
-            of_both = float(score * aggregations[[_NONE, _COUNT]].sum())
-            return dataclasses.replace(itself, score=of_both)
     answer = probabilities.answer_of(places, score, likeliest)
     if answer is None:
         if _OF_TWO[likeliest]:

@@ -13,6 +13,7 @@ import re
 from typing import NamedTuple
 
 from mate_tf.answers.answer import Answer
+from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_words
 from mate_tf.tables.table import Question, Table, check_coordinates
 
@@ -21,15 +22,6 @@ from mate_tf.tables.table import Question, Table, check_coordinates
 _COMPARES = re.compile(
     r"\b(?:all|also|another|before|after|besides|else|next|not|others?|previous|same|second|than|"
     r"\w{3,}est|best|worst|most|least|more|less|fewer)\b"
-)
-# These stand for what the answer before was about.
-_REFERS = re.compile(
-    r"\b(?:it|its|he|him|his|she|her|they|them|their|this|that|these|those)\b", re.IGNORECASE
-)
-
-# This asks for something of each row before. Of 229 such questions 214 have all rows as answer.
-ASKS_FOR_EACH = re.compile(
-    r"(?s)(?!.*\b(?:of|which|\w{3,}est|most|least|best)\b).*\b(?:they|them|their)\b"
 )
 
 
@@ -105,7 +97,7 @@ def better(question: str, of_rows: Answer, of_whole: Answer) -> Answer:
     Where it refers to the answer before, the guess from these rows is better than what the whole
     table gives. It is the answer unless the whole table has none either.
     """
-    if not of_rows.alternatives or not _REFERS.search(question):
+    if not of_rows.alternatives or not says(question.lower(), "it or them"):
         return of_whole
     if not of_whole.answered:
         return of_rows

@@ -15,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.features.numeric import ranks, values_in_column
 from mate_tf.tables.table import Coordinates, Question, Table, remember
@@ -23,30 +24,6 @@ _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _LONGEST_MENTION = 12  # words
 _MOST_ROWS_OF_PAIRS = 8
-_HOW_MANY = re.compile(r"\bhow (?:many|often)\b|\bnumber of\b|\bcount\b")
-_DIFFERENT = re.compile(r"\b(?:different|distinct|unique|separate)\b")
-_DIFFERENCE = re.compile(
-    r"\bdifferen(?:ce|t)\b|\bhow (?:many|much) (?:\w+ ){0,3}(?:more|less|fewer|longer|older|taller|"
-    r"higher|larger|bigger|heavier|faster|later|earlier|younger|shorter)\b|\b(?:more|less|fewer|"
-    r"longer|older|taller|higher|larger|later|earlier) than\b|\b(?:between|apart|passed|elapsed|"
-    r"until|margin|gap|from)\b"
-)
-_TOTAL = re.compile(r"\b(?:total|sum|combined|together|altogether|overall|in all)\b")
-_AVERAGE = re.compile(r"\b(?:average|mean|avg)\b")
-_BEYOND = re.compile(
-    r"\b(more than|over|above|greater than|higher than|after|at least|less than|fewer than|under|"
-    r"below|lower than|before|at most|or more|or less|exceed\w*)\b"
-)
-_LESS = re.compile(
-    r"\b(?:less|fewer|fewest|least|lower|lowest|smaller|smallest|earlier|earliest|first|before|"
-    r"shorter|shortest|younger|lighter|cheaper|worse|older|oldest)\b"
-)
-_MORE = re.compile(
-    r"\b(?:more|most|higher|highest|larger|largest|bigger|biggest|greater|greatest|longer|longest|"
-    r"taller|tallest|later|latest|last|after|heavier|better|recent|newer)\b"
-)
-_NEGATED = re.compile(r"\b(?:no|not|without|\w+n't|un\w+)\b")
-_SUPERLATIVE = re.compile(r"\b(?:most|least|\w{3,}est|best|worst|top)\b")
 
 
 @dataclass(frozen=True)
@@ -191,12 +168,12 @@ def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
     mentioned = [row for row in mentions.rows if mentions.rows[row]]
     if len(mentioned) == 1 and (step := _step(text)):
         rows = [mentioned[0] + step]
-    elif re.search(r"\b(?:first|top)\b", text):
+    elif says(text, "first"):
         rows = [0]
-    elif re.search(r"\b(?:last|final|bottom)\b", text):
+    elif says(text, "last"):
         rows = [table.num_rows - 1]
     found = [by_row[row] for row in rows if row in by_row]
-    if not found and _SUPERLATIVE.search(text) and (direction := _direction(text)):
+    if not found and says(text, "superlative") and (direction := _direction(text)):
         choose = max if direction > 0 else min
         for column, ranks_of_rows in enumerate(_all_ranks(table)):
             if len(ranks_of_rows) < 0.7 * table.num_rows or mentions.columns[column] <= 0:
@@ -208,24 +185,22 @@ def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
 
 
 def _step(text: str) -> int:
-    if re.search(r"\b(?:next|after|follow\w*|below)\b", text):
-        return 1
-    return -bool(re.search(r"\b(?:previous|before|preced\w*|above|prior)\b", text))
+    return 1 if says(text, "next") else -says(text, "previous")
 
 
 def _of_number(
     table: Table, text: str, mentions: _Mentions, cells: Coordinates, number: float
 ) -> Derived | None:
-    asks_count = bool(_HOW_MANY.search(text))
+    asks_count = says(text, "how many")
     in_cell = _cell_of_number(mentions, cells, asks_count)
     if in_cell is not None and in_cell.how == "a cell of a mentioned row and column":
         return in_cell
     found = None
-    if _AVERAGE.search(text):
+    if says(text, "average"):
         found = _total(table, mentions, number, "AVERAGE")
-    if found is None and _DIFFERENCE.search(text):
+    if found is None and says(text, "difference", "than", "apart"):
         found = _difference(table, mentions, number)
-    if found is None and _TOTAL.search(text):
+    if found is None and says(text, "total"):
         found = _total(table, mentions, number, "SUM")
     if found is None and asks_count:
         found = _count(table, text, mentions, number) or _total(table, mentions, number, "SUM")
@@ -251,12 +226,12 @@ def _count(table: Table, text: str, mentions: _Mentions, number: float) -> Deriv
         return None
     named_best = mentions.by_name[0]
     subject = named_best if mentions.columns[named_best] >= 0.5 else None
-    if _DIFFERENT.search(text):
+    if says(text, "different"):
         for column in mentions.by_name:
             distinct = {normalize_denotation(row[column]) for row in table.rows} - {""}
             if len(distinct) == number < table.num_rows and mentions.columns[column] > 0:
                 return _derived("DISTINCT", range(table.num_rows), column, "different values")
-    if _BEYOND.search(text):
+    if says(text, "at most", "at least", "over", "under"):
         for column, rows in _rows_beyond(table, text, mentions):
             if len(rows) == number:
                 return _derived("COUNT", rows, column, "rows beyond a value")
@@ -285,7 +260,7 @@ def _rows_that_say(table: Table, text: str, column: int) -> tuple[int, ...]:
     cells = [row[column].strip().lower() for row in table.rows]
     if not {"yes", "no"} >= set(cells):
         return ()
-    said = "no" if _NEGATED.search(text) else "yes"
+    said = "no" if says(text, "not") or re.search(r"\bun\w+", text) else "yes"
     return tuple(row for row, cell in enumerate(cells) if cell == said)
 
 
@@ -298,8 +273,8 @@ def _rows_beyond(
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The rows with more or less than a number of the question, column by column."""
     bounds = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
-    is_less = re.search(r"less|fewer|under|below|lower|before|at most", text) is not None
-    or_equal = re.search(r"at least|at most|or more|or less", text) is not None
+    is_less = says(text, "under", "at most")
+    or_equal = says(text, "at least", "at most")
     for column in mentions.by_name:
         numbers = table.column(column).numbers
         given = [(row, value) for row, value in enumerate(numbers) if value is not None]
@@ -380,13 +355,13 @@ def _all_ranks(table: Table) -> tuple[dict[int, int], ...]:
 
 
 def _direction(text: str) -> int:
-    return bool(_MORE.search(text)) - bool(_LESS.search(text))
+    return says(text, "more") - says(text, "less")
 
 
 def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) -> Derived | None:
     """The one of two mentioned cells whose row has more or less of something."""
     direction = _direction(text)
-    if not direction or not re.search(r"\bor\b", text):
+    if not direction or not says(text, "or"):
         return None
     for first, second, by in _pairs(table, mentions):
         for row, other in ((first, second), (second, first)):
@@ -407,7 +382,7 @@ def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
 def _yes_or_no(table: Table, text: str, mentions: _Mentions, is_true: bool) -> Derived | None:
     """Whether the row that is mentioned first has more, less or as much of something."""
     direction = _direction(text)
-    is_equal = re.search(r"\b(?:same|equal|as \w+ as)\b", text) is not None
+    is_equal = says(text, "same")
     if not direction and not is_equal:
         return None
     found = []

@@ -12,7 +12,6 @@ import dataclasses
 import itertools
 import os
 import random
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
@@ -20,42 +19,25 @@ import numpy as np
 
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import parse_number
+from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.reading.text_files import read_json
 from mate_tf.tables.table import ABSENT, Coordinates, Question, Table, id_bytes
 
 NUM_SHOWN = 10  # answers of an evaluation
 HOW_MANY, IN_A_CELL, NOT_IN_A_CELL = "how many", "how many, in a cell", "how many, not in a cell"
-# The first that fits says the kind.
-_PATTERNS = [
-    (kind, re.compile(pattern))
-    for kind, pattern in (
-        (
-            "yes or no",
-            r"^(?:is|are|was|were|do|does|did|has|have|had|can|will)\b(?!.*\bor\b)",
-        ),
-        ("average", r"\b(?:average|mean)\b"),
-        (
-            "difference",
-            r"\bdifference\b|\bhow (?:many|much) (?:\w+ ){0,2}(?:more|less|fewer|longer|older|"
-            r"higher|taller|larger)\b|\bhow (?:many|much) .*\b(?:between|from .* to)\b",
-        ),
-        ("A or B", r"\w+,? or (?!more\b|less\b|fewer\b|higher\b|above\b|below\b)\w+"),
-        ("total", r"\b(?:total|sum|combined|altogether|in all)\b"),
-        (HOW_MANY, r"\bhow (?:many|often)\b|\bnumber of\b"),
-        (
-            "next or previous",
-            r"\b(?:next|previous|after|before|following|preced\w+|follow\w*|above|below)\b",
-        ),
-        (
-            "superlative",
-            r"\b(?:most|least|fewest|highest|lowest|largest|smallest|longest|shortest|biggest|"
-            r"greatest|oldest|youngest|earliest|latest|best|worst|fastest|slowest|tallest|top|"
-            r"maximum|minimum|cheapest|heaviest|\w{4,}est)\b",
-        ),
-        ("first, last or nth", r"\b(?:first|last|second|third|fourth|final|\d+(?:st|nd|rd|th))\b"),
-    )
-]
+# The first of which the words have a meaning is the kind.
+_MEANINGS = {
+    "yes or no": ("yes or no",),
+    "average": ("average",),
+    "difference": ("difference",),
+    "A or B": ("one of two",),
+    "total": ("total",),
+    HOW_MANY: ("how many",),
+    "next or previous": ("next", "previous"),
+    "superlative": ("superlative",),
+    "first, last or nth": ("first", "last", "second or so"),
+}
 
 
 class OfKind(NamedTuple):
@@ -70,7 +52,7 @@ def kind_of(table: Table, question: Question) -> str:
     if question.aggregation == ABSENT:
         return "not in the table"
     text = question.text.lower()
-    kind = next((kind for kind, pattern in _PATTERNS if pattern.search(text)), "")
+    kind = next((kind for kind, meanings in _MEANINGS.items() if says(text, *meanings)), "")
     if kind == HOW_MANY:
         answers = set(map(normalize_denotation, question.answers))
         cells = (normalize_denotation(cell) for row in table.rows for cell in row)

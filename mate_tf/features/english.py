@@ -39,6 +39,147 @@ _FOREIGN = frozenset(
 ) - {"die", "hat", "war", "am", "den", "lo", "es", "a", "plus", "chi", "y", "o", "x", "du", "des"}
 
 
+# What words of a question mean, each once. They are searched for in lower case, as whole words, by
+# `says`; the patterns of bounds look for a number near them, in figures or in words, or a month.
+_MORE = (
+    r"more|higher|later|longer|greater|larger|bigger|heavier|taller|better|dearer|wider|newer|"
+    r"faster|deeper|older"
+)
+_LESS = r"less|fewer|lower|earlier|shorter|smaller|cheaper|lighter|worse|younger|slower"
+_MOST = (
+    r"most|highest|largest|greatest|biggest|longest|tallest|heaviest|deepest|farthest|furthest|"
+    r"priciest|dearest|costliest|warmest|hottest|maximum|max"
+)
+_LEAST = (
+    r"least|lowest|smallest|fewest|shortest|lightest|cheapest|nearest|closest|coldest|coolest|"
+    r"minimum|min"
+)
+_VALUE = (
+    r"(?:[^\w\s]*\d|(?:a |an )?(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|"
+    r"fifteen|twenty|thirty|forty|fifty|sixty|seventy|eighty|ninety|hundred|thousand|million|half)\b|"
+    r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|ember|ober)?\b)"
+)
+_NEAR = r"(?:\S+ ){0,2}"
+_MEANINGS = {
+    "next": r"after|next|following|follows|followed|below|beneath|behind|succeed\w*",
+    "previous": r"before|previous(?:ly)?|prior|preced\w*|above",
+    "first": r"first|top",
+    "last": r"last|final|bottom",
+    "how many": r"how (?:many|often)|number of|count",
+    "an amount": r"how (?:many|much|long|often)|number of",
+    "different": r"different|distinct|unique|separate",
+    "difference": rf"difference|how (?:many|much) (?:\w+ ){{0,3}}(?:{_MORE}|{_LESS})",
+    "than": rf"(?:{_MORE}|{_LESS}) than",
+    "apart": r"different|between|apart|passed|elapsed|until|margin|gap|from",
+    "same": r"same|equal|as \w+ as",
+    "total": r"total|sum|combined|together|altogether|overall|in all",
+    "average": r"average|mean|avg",
+    "or": r"or",
+    "one of two": r"\w+,? or (?!(?:more|less|fewer|higher|above|below)\b)\w+",
+    "yes or no": r"^(?:is|are|was|were|do|does|did|has|have|had|can|will)\b(?!.*\bor\b)",
+    "not": r"not|cannot|no(?!\.? ?\d)|none|never|nobody|nothing|without|neither|nor|\w+n['’]t",
+    "but": r"except|but|besides|other|only|than",
+    "more": rf"{_MORE}|{_MOST}|last|latest|after|over|recent",
+    "less": rf"{_LESS}|{_LEAST}|first|earliest|oldest|before|under",
+    "most": rf"{_MOST}|slowest|oldest",
+    "least": rf"{_LEAST}|fastest|quickest|youngest",
+    "latest": r"latest|newest|youngest|most recent(?:ly)?",
+    "earliest": r"earliest|soonest|oldest",
+    "superlative": r"most|least|\w{3,}est|best|worst|top|maximum|minimum|max|min",
+    "second most": r"(?:second|2nd)[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)",
+    "third most": r"(?:third|3rd)[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)",
+    "fourth most": r"(?:fourth|4th)[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)",
+    "second or so": r"second|third|fourth|\d+(?:st|nd|rd|th)",
+    "several": r"all|list|both|each|every|names?|are|were|(?:which|what|other) \w+[^s\W]s|"
+    r"(?:which|what|the|top|bottom|first|last) (?:two|three|four|five|[2-9])",
+    "it or them": r"it|its|he|him|his|she|her|they|them|their|this|that|these|those",
+    "them": r"they|them|their",
+    "at most": rf"(?:at most|up to|until|(?:no|not) (?:{_MORE}) than) {_NEAR}{_VALUE}|"
+    rf"{_VALUE}\S* {_NEAR}or (?:{_LESS}|under|below)",
+    "at least": rf"(?:at least|since|(?:no|not) (?:{_LESS}) than) {_NEAR}{_VALUE}|"
+    rf"{_VALUE}\S* {_NEAR}or (?:{_MORE}|over|above|up)",
+    "over": rf"(?:(?:{_MORE}) than|over|above|exceed\w*|top(?:s|ped)|beyond|after|past) "
+    rf"{_NEAR}{_VALUE}",
+    "under": rf"(?:(?:{_LESS}) than|under|below|before) {_NEAR}{_VALUE}",
+    "in between": rf"between {_NEAR}{_VALUE}\S* {_NEAR}and {_NEAR}{_VALUE}|"
+    rf"from {_NEAR}{_VALUE}\S* {_NEAR}(?:to|until|till) {_NEAR}{_VALUE}",
+}
+# What questions say of a kind of column, and what its name or its first cell says: "cheapest", or
+# "under $5", and a price.
+_KINDS = (
+    (
+        r"[$€£¥] ?\d|\d ?(?:dollars?|euros?|pounds|usd|eur|gbp|chf)\b|\b(?:cheap|expensive|dear|"
+        r"pric)\w*|\b(?:costs?|pays?|paid|sp[ae]nt|spend|earns?|earned)\b",
+        r"[$€£¥]|\b(?:usd|eur|gbp|chf)\b|"
+        r"\b(?:price|cost|fare|fee|rent|amount|paid|salary|wage|total)",
+    ),
+    (
+        r"\d ?(?:kgs?|kilos?|g|grams?|lbs?|pounds|oz|tons?)\b|\b(?:heav|light|weigh)\w*",
+        r"\b(?:kgs?|lbs?|oz)\b|\d ?g\b|weight|mass",
+    ),
+    (
+        r"\d ?(?:kms?|kilomet\w+|miles?)\b|\b(?:far|further|furthest)\w*",
+        r"\b(?:km|miles?)\b|distance",
+    ),
+    (r"\d ?(?:m²|m2|sq)|\b(?:space|largest|biggest|smallest)\b", r"m²|\b(?:m2|sq|size|area)\b"),
+    (r"\d ?(?:%|per ?cent)", r"%|percent"),
+    (r"\d ?[gtm]b\b", r"\d ?[gtm]b\b"),
+    (r"\d ?kwh\b", r"\bkwh\b"),
+    (
+        r"\d ?(?:cm|mm|met(?:er|re)s|feet|ft)\b|\b(?:tall|high)(?:er|est)?\b",
+        r"\b(?:cm|mm|ft)\b|height|\d ?m\b",
+    ),
+    (r"\d ?°|degrees|\b(?:warm|hot|cold|cool)\w*", r"°|temp"),
+    (
+        r"\b(?:older|younger|oldest|youngest|aged?|years old)\b|"
+        r"\b(?:over|under|above|below) \d\d?\b",
+        r"\bage\b",
+    ),
+    (
+        r"\d ?(?:min\w*|hours?|hrs?|h|seconds?|s)\b|\b(?:quick|fast|slow|short|long)(?:er|est)\b",
+        r"\b(?:min(?:ute)?s?|hours?|time)\b|\d ?h\b|\(h\)|duration|length|\d:\d\d",
+    ),
+    (
+        r"\b(?:1[6-9]|20)\d\d\b",
+        r"\b(?:year|since|opened|built|founded|joined|born|start|released|date|(?:19|20)\d\d)\b",
+    ),
+    (r"\d:\d\d|\d ?[ap]\.?m\b|o'clock|\bnoon\b|\bmidnight\b", r"\d:\d\d"),
+)
+
+
+@functools.cache
+def _pattern(meaning: str) -> re.Pattern[str]:
+    # A bound may end or begin with the first digit of a number.
+    return re.compile(rf"(?<!\w)(?:{_MEANINGS[meaning]})(?!(?<=[^\W\d])\w)", re.ASCII)
+
+
+@functools.lru_cache(maxsize=10_000)
+def says(text: str, *meanings: str) -> bool:
+    """Whether a text in lower case has words of one of the meanings, such as "next"."""
+    return any(_pattern(meaning).search(text) for meaning in meanings)
+
+
+def without(text: str, meaning: str) -> str:
+    """A text in lower case without the words of a meaning."""
+    return _pattern(meaning).sub(" ", text)
+
+
+@functools.lru_cache(maxsize=10_000)
+def kinds_named(text: str) -> tuple[int, ...]:
+    """The kinds of columns that a question in lower case speaks of, such as prices, by number."""
+    return tuple(n for n, (asked, _) in enumerate(_KINDS) if re.search(asked, text, re.ASCII))
+
+
+def is_of_times(name: str) -> bool:
+    """Whether a column's name in lower case says that it has years or dates."""
+    return re.search(r"year|born|birth|founded|built|opened|date|since", name) is not None
+
+
+def is_of_kind(column: str, kind: int) -> bool:
+    """Whether a column is of a kind, by its name and first cell in lower case."""
+    return re.search(_KINDS[kind][1], column, re.ASCII) is not None
+
+
 def words(text: str) -> list[str]:
     """The words and numbers of a text, in lower case."""
     return _WORD.findall(text.casefold())

@@ -2,13 +2,7 @@
 
 import numpy as np
 
-from mate_tf.answers.row_words import (
-    RowFacts,
-    moves_in_words,
-    row_in_words,
-    rows_beyond,
-    rows_of_all,
-)
+from mate_tf.answers.row_words import RowFacts, row_in_words, rows_beyond, rows_of_all
 from tests.small import cases
 
 HEADER = ("Name", "Year", "Points", "Age", "Rank")
@@ -46,17 +40,12 @@ def row_of(question, of_rows, column=0):
 
 @cases(
     "question, row",
-    # Cells that are mentioned: the longest, the most of them, or a part.
-    ("who is Bob?", 1),
-    ("what does ann lee have in 2001?", 0),
-    ("who had 12 points in 2004?", 2),
-    ("how many points did Lee get?", 0),
-    ("who got 12 points?", None),
-    ("who is it?", None),
     ("who came after Bob?", 2),
     ("who is next after ann lee", 1),
     ("which name is listed before Dee?", 2),
     ("who was there in the year previous to 2004?", 1),
+    ("who is Bob?", None),
+    ("what is the last name listed?", None),
     ("who had the fewest points?", 3),
     ("who is the oldest?", 1),
     ("who is the youngest?", 2),
@@ -68,8 +57,6 @@ def row_of(question, of_rows, column=0):
     ("who is the fourth oldest?", 2),
     ("who has the second most points?", None),
     ("who has the third most points?", 1),
-    ("who was first?", 0),
-    ("what is the last name listed?", 3),
     # Nobody is above the first or below the last; two have the most points; a rank says where,
     # and the least is the best of it.
     ("who came before ann lee?", None),
@@ -91,23 +78,6 @@ def test_the_row_that_is_named(question, row):
     assert row_of(question, facts(question), 0) == row
 
 
-def test_what_is_newest_first_goes_on_upwards():
-    down = ROWS[::-1]
-    for question, row in (("who came after Bob?", 1), ("who was first?", 3), ("who was last?", 0)):
-        assert row_of(question, facts(question, down), 0) == row
-
-
-def test_what_comes_first_is_the_earliest_where_one_column_has_times():
-    rows = (("Ann", 2003, 5, 30, 1), ("Bob", 2001, 9, 41, 2), ("Cid", 2004, 3, 19, 3))
-    for question, row, in_order in (("who was first?", 1, 0), ("who came last?", 2, 2)):
-        of_rows = facts(question, rows)
-        for columns, expected in (([1], row), ([1, 2], None), ([], in_order)):
-            of_rows = of_rows._replace(is_time=np.isin(np.arange(len(HEADER)), columns))
-            assert row_of(question, of_rows, 0) == expected
-    of_rows = facts("who is first on the list?", rows)._replace(is_time=np.eye(5, dtype=bool)[1])
-    assert row_of("who is first on the list?", of_rows, 0) == 0
-
-
 def test_the_extreme_is_among_the_rows_of_a_mentioned_cell():
     rows = (("red", 2001, 5, 30, 1), ("red", 2003, 9, 41, 2), ("blue", 2004, 3, 19, 3))
     for question, row in (("fewest points of red?", 0), ("fewest points of blue?", 2)):
@@ -116,20 +86,9 @@ def test_the_extreme_is_among_the_rows_of_a_mentioned_cell():
     assert row_of("third most points of red", facts("points of red", rows), 1) is None
 
 
-def test_the_first_and_the_last_are_among_the_rows_of_a_mentioned_cell():
-    rows = (("blue", 2004, 3, 19, 3), ("red", 2003, 9, 41, 2), ("red", 2001, 5, 30, 1), ROWS[3])
-    for question, row, in_time in (("the first red", 1, 2), ("the last red", 2, 1)):
-        of_rows = facts(question, rows)
-        assert row_of(question, of_rows, 1) == row
-        of_rows = of_rows._replace(is_time=np.eye(5, dtype=bool)[1])
-        assert row_of(question, of_rows, 1) == in_time
-    assert row_of("the first blue", facts("the first blue", rows), 1) is None
-
-
-def test_the_column_of_the_answer_is_compared_only_where_its_value_is_asked_for():
-    value, other = "what is the lowest points?", "which points has the lowest points?"
-    assert row_of(value, facts(value), 2) == 3
-    assert row_of(other, facts(other), 2) is None
+def test_the_column_of_the_answer_is_not_compared():
+    question = "which points has the lowest points?"
+    assert row_of(question, facts(question), 2) is None
 
 
 def test_a_longer_mention_counts_more():
@@ -137,6 +96,18 @@ def test_a_longer_mention_counts_more():
     rows += (("Cid", 2008, 3, 3, 4),)
     question = "who was there after ann lee may?"
     assert row_of(question, facts(question, rows), 0) == 3
+
+
+def beyond(question, of_rows):
+    found = rows_beyond(question, of_rows)
+    return None if found is None else np.flatnonzero(found).tolist()
+
+
+def of_one_column(relations):
+    nothing = np.zeros(relations.shape)
+    cells = [["x"]] * len(relations)
+    names, is_time = np.array([1.0]), np.zeros(1, bool)
+    return RowFacts(nothing, nothing, nothing, nothing, names, is_time, relations, ["P"], cells)
 
 
 @cases(
@@ -162,8 +133,7 @@ def test_the_rows_beyond_a_value(question, value, rows):
     cells = np.array([[0, *row[1:]] for row in ROWS])
     relations = 1 * (cells == value) + 2 * (cells > value) + 4 * (cells < value)
     relations[:, 0] = 0
-    found = rows_beyond(question, relations, facts(question).names, np.zeros(5, bool))
-    assert (found and np.flatnonzero(found[0]).tolist()) == rows
+    assert beyond(question, facts(question)._replace(relations=relations)) == rows
 
 
 @cases(
@@ -179,41 +149,37 @@ def test_the_rows_between_two_values(question, rows):
     relations = np.zeros(points.shape, np.int64)
     for value in (3, 10):
         relations |= 1 * (points == value) + 2 * (points > value) + 4 * (points < value)
-    found = rows_beyond(question, relations, np.array([1.0]), np.zeros(1, bool))
-    assert (found and np.flatnonzero(found[0]).tolist()) == rows
+    assert beyond(question, of_one_column(relations)) == rows
 
 
 def test_several_values_and_columns_with_few_of_them_leave_it_open():
-    question, names = "how many had over 10 points?", np.array([1.0])
     for column, rows in (([2, 4, 2, 1], [0, 2]), ([2, 4, 2, 6], None), ([2, 4, 0, 0], None)):
-        found = rows_beyond(question, np.array([column]).T, names, np.zeros(1, bool))
-        assert (found and np.flatnonzero(found[0]).tolist()) == rows
+        relations = np.array([column]).T
+        assert beyond("how many had over 10 points?", of_one_column(relations)) == rows
 
 
 MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
-    ("Ann", "Red", "yes", "30", "A"),
-    ("Bob", "Red", "no", "41", "B"),
-    ("Cid", "Blue", "yes", "19", "A"),
-    ("Dee", "Red", "yes", "45", "B"),
-    ("Eve", "Blue", "no", "30", "Blue"),  # whose two mentions are one condition
+    ("Ann", "Red", "paid", "30", "A"),
+    ("Bob", "Red", "open", "41", "B"),
+    ("Cid", "Blue", "paid", "19", "A"),
+    ("Dee", "Red", "paid", "45", "B"),
+    ("Eve", "Blue", "open", "30", "Blue"),  # whose two mentions are one condition
 )
 
 
 @cases(
     "question, fewest, rows",
-    # Cells, columns of yes and no, and a value; each alone is none.
+    # Cells and a value; each cell alone is none.
     ("how many of team blue have paid?", 2, [2]),
     ("how many red ones have paid?", 2, [0, 3]),
     ("how many blue ones are 30?", 2, [4]),
     ("how many have paid?", 2, None),
-    ("how many red ones are there?", 2, None),
     ("how many paid and are over 40", 2, [3]),
     ("which red ones are over 40", 0, [1, 3]),
     ("which red ones paid and are over 40", 0, [3]),
     # Of a count one is enough, of several rows and without digits.
     ("how many have paid?", 1, [0, 2, 3]),
     ("how many red ones are there?", 1, [0, 1, 3]),
-    ("how many red ones have paid?", 1, [0, 3]),
     ("how many are called ann?", 1, None),
     ("how many are 30?", 1, None),
     ("how many are not red?", 1, None),
@@ -221,14 +187,6 @@ MEMBERS = (("Name", "Team", "Paid", "Age", "Class"),) + (
     ("which red ones have paid?", 0, None),
     # Where no row meets all, or words may exclude some, the value alone.
     ("how many blue ones are over 40", 2, [1, 3]),
-    # The no of a column of yes and no, which is enough alone where cells are counted or added up.
-    ("how many red ones that have not paid are over 40", 2, [1]),
-    ("how many red ones have not paid?", 2, [1]),
-    ("how many have not paid?", 1, [1, 4]),
-    ("what is the sum of unpaid ages?", 2, [1, 4]),
-    ("which are unpaid?", 0, None),
-    ("how many are not unpaid?", 1, None),
-    ("how many are red or have not paid?", 2, None),
     ("how many red or paid ones are over 40", 2, [1, 3]),
     # One letter is no mention, and neither is the value itself.
     ("how many in a class have paid?", 2, None),
@@ -268,12 +226,10 @@ ROOMS = (
     ("the cheapest room", None, 4, [0, 1, 2, 3, 4]),
     ("which room costs the most?", None, 3, [0, 1, 2, 3, 4]),
     ("which was built most recently", None, 3, [0, 1, 2, 3, 4]),
-    # Not to one that is sure of a row which does not meet a condition, or is not the second.
+    ("the oldest room", None, 2, [0, 1, 2, 3, 4]),
+    # Not to one that is sure of a row that is not the second, or not below the price.
     ("the second cheapest room", None, 1, []),
-    ("most expensive room with a balcony", None, 0, [0, 2, 4]),
-    ("cheapest room without a balcony", None, 1, [1, 3]),
     ("the room with most beds for under $100", 100, 1, [1, 2, 4]),
-    ("cheapest room with at least 2 beds and a balcony", 2, 4, [0, 4]),
     ("which room was built first after 1980?", 1980, None, None),
 )
 def test_the_extreme_of_a_kind_among_the_rows_that_meet_conditions(question, value, row, possible):
@@ -297,26 +253,3 @@ def test_the_extreme_of_a_kind_among_the_rows_that_meet_conditions(question, val
     assert (named and named.row) == row
     if named is not None:
         assert np.flatnonzero(named.possible).tolist() == possible
-        assert named.is_extreme == (value is not None)
-
-
-def test_words_say_which_of_two_operators_is_meant():
-    more, less = ("LESS", "GREATER"), ("GREATER", "LESS")
-    for question, name, expected in (
-        ("who is taller, Ann or Bob?", "Height", more),
-        ("does Ann have fewer points than Bob?", "Points", less),
-        ("which is less expensive?", "Price", less),
-        ("is more less?", "Points", None),
-        ("who is it?", "Year", None),
-        # By what the column holds.
-        ("who is older, Ann or Bob?", "Age", more),
-        ("who is older, Ann or Bob?", "Year of birth", less),
-        ("who is older, Ann or Bob?", "Years of service", more),
-        ("is the mill newer than the lathe?", "Built", more),
-        ("was Ann faster than Bob?", "Time", less),
-        ("was Ann faster than Bob?", "Speed", None),
-        ("was Ann slower than Bob?", "Reaction (s)", more),
-        ("did Ann do better than Bob?", "Rank", less),
-        ("did Ann do better than Bob?", "Points", more),
-    ):
-        assert next(iter(moves_in_words(question, name)), None) == expected
