@@ -65,7 +65,7 @@ _EVAL = flags.DEFINE_list("eval_splits", None, "the splits to answer; without it
 
 
 def splits_of_source() -> tuple[dict[str, str], list[str]]:
-    """What the input calls the splits "train", "dev" and others, and which of them are answered."""
+    """The input's names of the splits "train", "dev" and others, and which of them are answered."""
     splits, answered = {"train": _TRAIN.value, "dev": _DEV.value}, []
     for split in _EVAL.value or [_DEV.value]:
         name = "dev" if split == _DEV.value else split

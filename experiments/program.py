@@ -1,4 +1,4 @@
-"""What the absl programs share: flags that are options of mate-tf, and errors as one sentence.
+"""The base of the absl programs: flags that are options of mate-tf, errors as one sentence.
 
 A program whose `mate-tf` subcommand does the same is a call of `run_command`. Others define flags
 of their own, beside those of mate_tf/command_line/arguments.py (`define_flags`).

@@ -1,4 +1,4 @@
-"""What this project uses of other libraries and cannot count on.
+"""Parts of other libraries that this project uses and cannot count on.
 
 Packages of extras may be missing. Names without a promise may change: setup.py bounds the versions,
 and tests/test_private_apis.py fails where a newer one has changed what stands here. No other file

@@ -182,7 +182,7 @@ def last_lines(lines: list[Line]) -> list[Line]:
 
 
 def _options(line: Line, *without: str) -> tuple:
-    """What the lines of one process share."""
+    """The common data of one process's lines."""
     left_out = {*_OF_LINE, *without}
     return tuple(sorted((key, value) for key, value in line.items() if key not in left_out))
 

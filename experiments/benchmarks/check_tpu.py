@@ -222,7 +222,7 @@ def export_apart(config: Any, path: pathlib.Path) -> None:
 def compiled(
     step: AnyStep, num_layers: int, folder: pathlib.Path, compiler: str, device: str = "v5e"
 ) -> Needs:
-    """What the step needs with so many layers, from its file if it is there."""
+    """The step's needs with so many layers, from its file if it is there."""
     file = folder / f"{step.name}:{num_layers}.json"
     made_from = _checksum(step.config(num_layers), compiler)
     if file.is_file():

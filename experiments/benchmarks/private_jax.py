@@ -1,4 +1,4 @@
-"""What the benchmarks use of JAX and cannot count on: programs compiled for devices by XLA alone.
+"""Parts of JAX that the benchmarks cannot count on: programs compiled for devices by XLA alone.
 
 JAX is 0.10.2 in .venv-tpu and .venv-gpu (Makefile), and 0.11.2 where there is a GPU. Each library
 is imported by the function that needs it.

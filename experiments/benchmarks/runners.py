@@ -1,4 +1,4 @@
-"""What the benchmarks share: processes of their own, rounds, memory, and what they run.
+"""Processes, rounds, memory and programs that the benchmarks share.
 
 Shapes: B batch, S sequence, D hidden, I intermediate.
 """

@@ -39,7 +39,7 @@ _WORDS_A_ROW = 6  # of the long tables' cells; each is one token
 
 
 class Reply(NamedTuple):
-    """What came of a request: the seconds, and a status or an error's name."""
+    """The result of a request: the seconds, and a status or an error's name."""
 
     seconds: float
     outcome: str

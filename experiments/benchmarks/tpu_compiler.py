@@ -21,7 +21,7 @@ _DYNAMIC = re.compile(r"\[[^\]]*<=\d")  # a dimension of a shape such as f32[<=8
 
 @dataclasses.dataclass(frozen=True)
 class Needs:
-    """What a program needs of a chip, in bytes and floating point operations."""
+    """A program's needs of a chip, in bytes and floating point operations."""
 
     arguments: float  # weights, optimizer state and batch, which the results take the place of
     temporaries: float  # all else that is in the chip's memory at once
@@ -36,7 +36,7 @@ class Needs:
         return self.arguments + self.temporaries
 
     def at(self, layers: int, here: int, fewer: "Needs", there: int) -> "Needs":
-        """What it would need with more layers, by a line through this and one with fewer."""
+        """The needs with more layers, by a line through this and one with fewer."""
         values, others = dataclasses.asdict(self), dataclasses.asdict(fewer)
         slope = {name: (values[name] - others[name]) / (here - there) for name in values}
         line = {name: values[name] + slope[name] * (layers - here) for name in values}

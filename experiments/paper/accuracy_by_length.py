@@ -47,7 +47,7 @@ def token_counts(pairs) -> list[int]:
 
 
 def class_names(bounds: list[int]) -> list[str]:
-    """What the classes of lengths are called."""
+    """The names of the classes of lengths."""
     named = [f"up to {bounds[0]:,}"]
     named += [f"{low + 1:,} to {high:,}" for low, high in itertools.pairwise(bounds)]
     return [*named, f"beyond {bounds[-1]:,}"]

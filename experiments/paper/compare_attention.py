@@ -83,7 +83,7 @@ def config_of(config: str, name: str, overrides: list[str]):
 
 
 def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
-    """What the runs have in common: the config but for the seed, data, first weights.
+    """The runs' common ground: the config but for the seed, data, first weights.
 
     Of the attention, which each has of its own, it is what was changed for all.
     """

@@ -31,7 +31,7 @@ def spread(values: list[float], scale: float = 1.0) -> str:
 
 
 def folder_of(name: str, seed: int) -> str:
-    """What a run of an architecture or a variant is called: its folder, and in the results."""
+    """The name of a run of an architecture or a variant: its folder, and in the results."""
     return f"{re.sub('[^A-Za-z0-9_.=,-]+', '_', name)}_{seed}"
 
 

@@ -28,7 +28,7 @@ _SHARDS = program.define_flags(data.add_shards)
 
 
 def files() -> "Files":
-    """What these flags say."""
+    """The files that these flags name."""
     from experiments.synthesis.creation import Files
 
     shards = _SHARDS()

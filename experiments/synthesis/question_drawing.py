@@ -174,7 +174,7 @@ def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
 
 
 def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
-    """What a column of yes and no says: of a row, or which rows, or how many."""
+    """A question about a column of yes and no: of a row, or which rows, or how many."""
     key = pick([c for c in table.of_kind("text") if _says_yes_or_no(table, c)], rng)
     target = _subject(table, rng, but=key)
     if rng.random() < 0.35:

@@ -1,4 +1,4 @@
-"""What a statement says of a table, as a tree, and whether that is true, false or undefined.
+"""Statements about a table as trees, and whether they are true, false or undefined.
 
 A statement compares two expressions. An expression selects the value of a column, aggregates a
 column, counts rows, takes a difference, or is a constant. Conditions choose the rows. They compare
@@ -304,7 +304,7 @@ def _operand(expression: Expression, value: Value, table: TypedTable) -> Value:
 
 
 def _constant(constant: Constant, like: Value) -> Value:
-    """What a constant is if it is compared with a value."""
+    """A constant as it is compared with a value."""
     if isinstance(like, str):
         return normalize_for_match(constant.text)
     for value in text_values(constant.text):

@@ -277,7 +277,7 @@ def _entities_of(table: Table) -> dict[str, _Entity]:
 
 
 def _name_of(text: str) -> str:
-    """What a cell is called: a number in one writing for each value, or the normalized text."""
+    """The name of a cell: a number in one writing for each value, or the normalized text."""
     plain = normalize_for_match(text)
     if not re.fullmatch(_NUMBER, plain):
         return plain

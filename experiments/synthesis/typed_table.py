@@ -35,7 +35,7 @@ _ATTEMPTS = 8
 
 
 class Made(NamedTuple):
-    """What is made at once, with its tables: a question, or a true statement and then a false one.
+    """A question with its table, or a true statement and then a false one.
 
     The operation is what it is counted under.
     """
@@ -56,7 +56,7 @@ class NothingMadeError(ValueError):
 
 
 class NotDrawnError(ValueError):
-    """What was drawn is no question or statement about the table; another draw may be."""
+    """The draw is no question or statement about the table; another one may be."""
 
 
 @dataclass(frozen=True)

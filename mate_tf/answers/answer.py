@@ -232,7 +232,7 @@ def number_of_text(text: str) -> float | None:
 
 
 def no_answer(score: float = 0.0, alternatives: tuple[Answer, ...] = ()) -> Answer:
-    """What is returned where there is no answer."""
+    """The answer that is none."""
     return Answer(score=score, alternatives=alternatives, answered=False)
 
 
@@ -258,7 +258,7 @@ def apply_min_score(answer: Answer, min_score: float) -> Answer:
 
 
 class TokenFacts(NamedTuple):
-    """What the tokens of a table say about its cells."""
+    """Facts about a table's cells, from its tokens."""
 
     ranks: np.ndarray  # float64 [k], the place of the cell's value in its column; 0 without a value
     mentioned: np.ndarray  # float64 [k], the share of the cell's tokens that are in the question

@@ -259,7 +259,7 @@ def decode_cells(
 def _row_facts(
     asked: Asked, cells: BodyCells, facts: TokenFacts, relations: np.ndarray, index: int
 ) -> RowFacts:
-    """What is known of an example's table; the relations are float64 [K]."""
+    """The facts of an example's table; the relations are float64 [K]."""
     table, part = asked.given_tables[index], cells.of_table(index)
     width = table.num_columns
     of_cells = facts.mentioned, cells.num_tokens, facts.ranks, facts.places, relations

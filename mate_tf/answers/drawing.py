@@ -142,7 +142,7 @@ def _others(header: Sequence[str], others: Sequence["Answer"]) -> str:
 
 
 def source(header: Sequence[str], answer: "Answer") -> str:
-    """What was done with which cells, such as "count of 3 rows"; "" where there are none."""
+    """The operation and its cells, such as "count of 3 rows"; "" where there are none."""
     if answer.class_index is not None:
         return f"class {answer.class_index}"
     if not answer.cells:

@@ -50,7 +50,7 @@ def follow_up(question: Question, previous: Answer) -> FollowUp:
 
 
 class View(NamedTuple):
-    """What of a table a question looks at."""
+    """The part of a table that a question looks at."""
 
     rows: tuple[int, ...] | None  # of the whole table; None for all
     table: Table | None

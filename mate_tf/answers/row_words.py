@@ -39,7 +39,7 @@ _NUMBERED = re.compile(r"[a-z]{4,} \d+")  # a name with a number, not the value 
 
 
 class RowFacts(NamedTuple):
-    """What the tokens of a table say, as of `TokenFacts`, and its cells."""
+    """Facts about a table from its tokens, as of `TokenFacts`, and its cells."""
 
     mentioned: np.ndarray  # float64 [R, C]
     num_tokens: np.ndarray  # int64 [R, C]

@@ -1,4 +1,4 @@
-"""What commands share: options and what they stand for, what they print, how they say errors.
+"""Options that commands share and their values, printing, and the sentences of errors.
 
 Each command is a module with HELP, DESCRIPTION and EPILOG, `add_arguments`, which defines its
 options, and `run`, which does what they say. The programs in experiments/ define their flags by the
@@ -262,7 +262,7 @@ def with_progress(items: Iterable, name: str | None, unit: str, total: int | Non
 def answers(
     predictor: Any, asked: Any, history: str | None = None, pairs: Any = None, name: str = ""
 ) -> Iterator[Any]:
-    """What `answer_asked` yields, with a bar on a terminal."""
+    """The results of `answer_asked`, with a bar on a terminal."""
     from mate_tf.evaluation.predictions import answer_asked
 
     found = answer_asked(predictor, asked, history, pairs)

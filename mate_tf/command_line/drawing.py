@@ -41,7 +41,7 @@ class _Console(Console):
 
 @dataclass(frozen=True)
 class Paper:
-    """What answers are printed on: all of them, however long and wide, if it is to be full."""
+    """The console for answers: they are printed whole, however long and wide, if it is full."""
 
     console: Console
     full: bool = False
@@ -116,7 +116,7 @@ class Paper:
         return _MARKDOWN.sub(r"\\\1", line) if self.markdown else line
 
     def _assumed(self, table: Table) -> Iterator[Text]:
-        """What was assumed about a table."""
+        """The sentences about a table."""
         return (Text(self._quoted(sentence), _FAINT) for sentence in table.all_assumed)
 
     def _about(self, table: Table, answer: Answer, name: str) -> Iterator[Text]:

@@ -100,7 +100,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def _likely(name: str, known: Iterable[str]) -> str:
-    """What else a name may have been, as the end of a sentence."""
+    """The name that may have been meant, as the end of a sentence."""
     likely = difflib.get_close_matches(name, list(known), n=1)
     return f"; did you mean {likely[0]}?" if likely else ""
 

@@ -36,7 +36,7 @@ class Derived:
 
 
 class _Mentions:
-    """What a question mentions of a table.
+    """The mentions of a table's cells and columns in a question.
 
     Attributes:
         cells: the mentioned texts of each column, with their rows: [C].

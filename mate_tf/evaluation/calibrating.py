@@ -1,4 +1,4 @@
-"""What a model's scores are worth, by questions with known answers.
+"""Fits a model's scores to questions with known answers.
 
 Shapes: N questions.
 """

@@ -1,4 +1,4 @@
-"""What a data set's release has for scores, and its formats for answers."""
+"""A release's own data for scores, and its formats for answers."""
 
 import json
 import math
@@ -112,7 +112,7 @@ def _parse_date(text: str) -> float | tuple[int | None, ...] | None:
 
 @dataclass(frozen=True)
 class Official:
-    """What the release's own files say of a split's questions.
+    """The release's own data about a split's questions.
 
     Gold answers by question id, which replace the questions' own, and the ids of questions in parts
     that are scored separately, by the parts' names.

@@ -1,4 +1,4 @@
-"""What an evaluation shows beside its scores: kinds of questions, tables in Markdown, robustness.
+"""The report of an evaluation beside its scores: kinds of questions, tables, robustness.
 
 Robustness is how much answers depend on the order of a table's rows and columns. The order says
 nothing about the answer, so that each change of the answer is an error (TableFormer paper, sections

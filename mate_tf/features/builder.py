@@ -60,7 +60,7 @@ def padded_length(num_tokens: int) -> int:
 
 @dataclass(frozen=True)
 class ConversionReport:
-    """What a conversion left out."""
+    """The parts that a conversion left out."""
 
     num_tokens: int  # of the sequence, without padding
     rows_dropped: int  # rows of the body without a token in the sequence

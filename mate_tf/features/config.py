@@ -136,7 +136,7 @@ class MaskedLmConfig:
 
 @dataclass(frozen=True)
 class PretrainingConfig:
-    """What is drawn from each table; ValueError if lengths do not ascend or no example is drawn."""
+    """Examples of each table; ValueError if lengths do not ascend or no example is drawn."""
 
     masked_lm: MaskedLmConfig = field(default_factory=MaskedLmConfig)  # of the shortest examples
     # Further lengths, ascending. Their examples have proportionally more predictions.

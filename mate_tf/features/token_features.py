@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 
 class TokenFeatures(NamedTuple):
-    """What a token is and its place; all fields are integer arrays of the same shape.
+    """Each token's id and indices; all fields are integer arrays of the same shape.
 
     The shape is [B, S] in the model and [S] for a single example. The names of the first nine
     fields are keys of the TAPAS TFRecord schema (Herzig et al., 2020, section 3).

@@ -19,7 +19,7 @@ _EPSILON = 1e-5
 
 @dataclasses.dataclass(frozen=True)
 class MaskedLMConfig(TaskConfig):
-    """What pre-training predicts.
+    """The options of pre-training.
 
     Attributes:
         next_sentence: whether the model also tells tables drawn at random from those that belong to

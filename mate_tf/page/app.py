@@ -182,7 +182,7 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
 
 
 def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
-    """What happens on which event."""
+    """Connects events with functions."""
     table = [ui.result, ui.panel, ui.link, *ui.reading]
     kept = [ui.history, ui.earlier, ui.follow]
     given = [ui.file, ui.pasted]

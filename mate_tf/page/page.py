@@ -1,4 +1,4 @@
-"""What the page does with a table, a question and its history, as HTML, without Gradio."""
+"""The page's answers to a table, a question and its history, as HTML, without Gradio."""
 
 import csv
 import io
@@ -131,7 +131,7 @@ class Shown(NamedTuple):
 
 
 class Page:
-    """What the page does with what somebody gives it, with a `Predictor`."""
+    """Answers of a `Predictor` about the tables that somebody gives the page."""
 
     def __init__(self, predictor: Any):
         self._predictor = predictor
@@ -273,7 +273,7 @@ def _error(error: Exception, file: str | None) -> str:
 
 
 def _message(error: Exception, file: str | None = None) -> str:
-    """What an error of this project says, without the folder of visitors' files.
+    """The text of an error of this project, without the folder of visitors' files.
 
     Others are in words of Python's or a library's, which go to the log.
     """

@@ -1,4 +1,4 @@
-"""What visitors of the page may take of this machine.
+"""Limits of what visitors of the page may take of this machine.
 
 Of HTTP that reaches Gradio which the page itself asks for, from its address, up to a size. Tables
 are read in processes of their own, which end where one takes too much.

@@ -42,7 +42,7 @@ _NEEDED = ("train", "dev")  # splits that may not be empty
 
 @dataclasses.dataclass(frozen=True)
 class PointingInputs:
-    """What the pointer sees of a table and its passages, and which questions teach it.
+    """The pointer's view of a table and its passages, and which questions teach it.
 
     Attributes:
         evidence: "both", or one of the paper's baselines (table 5): "table" has no passages,
@@ -143,7 +143,7 @@ def _supervise(
 
 
 def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
-    """What the reader reads: a body's cell with its passages, under a column without a name."""
+    """The reader's table: a body's cell with its passages, under a column without a name."""
     table = linked.table
     text = cell_text(linked, row, column)
     return Table(("",), ((text,),), table.table_id, document_title=table.document_title)
@@ -237,7 +237,7 @@ def write_split(
 
 
 class Pointed(NamedTuple):
-    """What the pointer says about a question."""
+    """The pointer's answer to a question."""
 
     known: LinkedTable  # what it knows of the table and its passages (`restrict`)
     question: Question  # as it is asked about that

@@ -101,7 +101,7 @@ class Pipeline:
     def _restricted(
         self, name: str, places: dict[str, Place]
     ) -> Iterator[tuple[LinkedTable, Question]]:
-        """What the pointer knows of each question; notes where the answers stand."""
+        """The pointer's answer to each question; notes where the answers stand."""
         for linked, question in self.source.read(name):
             places[question.question_id] = place_of_answer(linked, question)
             yield restrict_pair(linked, question, self.config.inputs.evidence)

@@ -124,7 +124,7 @@ def _cut_by_rule(text: str) -> str:
 
 
 def _find_delimiter(text: str, usual: str) -> str:
-    """What separates the columns: the character by which most of the first lines agree.
+    """Finds the character that separates the columns, by which most of the first lines agree.
 
     It is one of _DELIMITERS, a blank for columns that blanks separate, or "" for a single column.
     """

@@ -95,7 +95,7 @@ _MEMBERS = {
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """What may be said about a file that holds a table. None lets the file decide."""
+    """Options of a file that holds a table. None lets the file decide."""
 
     delimiter: str | None = None  # of delimited text, the character that separates the columns
     encoding: str | None = None  # of text, a name that Python knows, such as cp1252

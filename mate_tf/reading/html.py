@@ -246,7 +246,7 @@ def _inside(element: Any) -> list[Any]:
 
 
 def _superscript(text: str, last: str) -> str:
-    """What a raised text after others says: marks of footnotes say nothing."""
+    """The value of a raised text after others: marks of footnotes have none."""
     is_of_roman = text.lower() in ("e", "o", "a") and last[-1:] in ("I", "V", "X")  # XXe
     if is_of_roman or _CENTS.fullmatch(text) or text.lower() in _KEPT_RAISED:
         return text

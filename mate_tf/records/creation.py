@@ -64,7 +64,7 @@ class Shards(Protocol):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Creation:
-    """What records are made from, and where they go.
+    """The sources of records, and where these go.
 
     Attributes:
         task: a name in TASKS; for pre-training one of described_tables.LAYOUTS.

@@ -144,7 +144,7 @@ def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
 
 
 def _described(encoder: EncoderConfig, task: TaskConfig) -> dict[str, Any]:
-    """What a folder says of its model."""
+    """The description of a model in its folder."""
     kind, options = answering_kind(task), dataclasses.asdict(task)
     return {"kind": kind, "encoder": encoder.to_dict(), "task": options}
 

@@ -85,7 +85,7 @@ def find_model(
 
 
 def exported_model(directory: str | pathlib.Path, architecture: str | None = None) -> StoredModel:
-    """What `export_saved_model` wrote; errors as `from_pretrained`."""
+    """The model that `export_saved_model` wrote; errors as `from_pretrained`."""
     directory = pathlib.Path(directory)
     check_exported(directory)
     config = read_json_object(directory / CONFIG_FILE)

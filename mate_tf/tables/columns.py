@@ -1,4 +1,4 @@
-"""What a column says: its kind, and the value of each of its cells.
+"""The kind of a column, and the value of each of its cells.
 
 The column decides where a cell alone may be read in several ways (values.py): which sign is the
 decimal one, whether the day or the month comes first, whether "9:58" is a time or a length. What

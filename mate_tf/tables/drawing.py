@@ -21,7 +21,7 @@ Marks = Mapping[tuple[int, int], tuple[float, str, str]]
 
 
 class Drawable(Protocol):
-    """What of a `Table` is drawn."""
+    """The parts of a `Table` that are drawn."""
 
     table_id: str
     header: tuple[str, ...]
@@ -180,7 +180,7 @@ def with_names(message: str, names: Mapping[str, str]) -> str:
 
 
 def error_text(error: Exception | str) -> str:
-    """What an error says, in at most 2,000 characters: it may name a key or cell of any length."""
+    """The text of an error in at most 2,000 characters: it may name a key or cell of any length."""
     return cut(str(error), _MOST_OF_ERROR)
 
 

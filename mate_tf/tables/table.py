@@ -113,7 +113,7 @@ class Table:
 
     @functools.cached_property
     def all_assumed(self) -> tuple[str, ...]:
-        """What was assumed about the table and about its columns."""
+        """The sentences about the table and about its columns."""
         columns = map(self.column, range(self.num_columns))
         totals = [
             f"Row {row + 1}, '{next(filter(str.strip, self.rows[row]))}', is a total of others; "

@@ -1,4 +1,4 @@
-"""What a cell says: a number with its unit, a date, a time or a duration, or nothing but text.
+"""The value of a cell: a number with its unit, a date, a time or a duration, or text alone.
 
 One cell alone may be read in several ways: "1.234" is a number of one or of four digits,
 "05/01/2024" a day of May or of January, "9:58" a time or a length. `read_cell` finds all of them;

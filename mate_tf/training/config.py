@@ -1,4 +1,4 @@
-"""What a training run is made of: frozen dataclasses.
+"""The config of a training run, in frozen dataclasses.
 
 `--config.learning_rate=1e-4 --config.encoder.attention.bucket_size=64` changes them.
 """
@@ -32,7 +32,7 @@ class RecordSet(NamedTuple):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """What every task's training needs.
+    """Options of every training run.
 
     Attributes:
         num_steps: updates of the weights in all.

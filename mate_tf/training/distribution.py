@@ -249,7 +249,7 @@ def check_like_chief(values: Mapping[str, float], hint: str) -> None:
 
 
 def on_workers(batches: tf.data.Dataset, measure: Callable[[Batch], Any]) -> list[Any]:
-    """What `measure` gives for each batch, in their order, as JSON keeps it; never None.
+    """The results of `measure` for all batches, in their order, as JSON keeps them; never None.
 
     Each worker computes a share of the batches. All workers must call it, with the same ones.
     """

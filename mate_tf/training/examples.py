@@ -1,4 +1,4 @@
-"""What all tasks share that train on a folder of records.
+"""Examples, batches and models of a run that trains on a folder of records.
 
 The folder is from `mate-tf data`: {train,dev}.tfrecord, or their shards, hold the examples;
 vocab.txt is the vocabulary; conversion.json says how the examples were made. Or it is one of
@@ -320,5 +320,5 @@ def piece_text(pieces: Iterable[int], wordpiece: Wordpiece) -> str:
 
 
 def without_texts(batch: Batch) -> dict[str, tf.Tensor]:
-    """What a model may use: no ids as text."""
+    """Features that a model may use: no ids as text."""
     return {name: values for name, values in batch.items() if values.dtype != tf.string}

@@ -1,4 +1,4 @@
-"""What tasks check in a folder of records, and how they are measured while they train.
+"""Checks of a folder of records, and measures while a model trains.
 
 table_qa.py has that of table questions. `mate-tf data --label-answer-spans` makes the records of a
 reader of spans.

@@ -144,7 +144,7 @@ class InputFile:
 
 @dataclasses.dataclass(frozen=True)
 class RunInputs:
-    """What a run was made from: a folder of records with its files, and first weights."""
+    """The origin of a run: a folder of records with its files, and first weights."""
 
     data_dir: str
     files: tuple[InputFile, ...]
@@ -199,7 +199,7 @@ def save_inputs(
 
 
 def load_inputs(model_dir: str | pathlib.Path) -> RunInputs:
-    """What the run in a folder was made from; errors as `read_json`, with the file."""
+    """The origin of the run in a folder; errors as `read_json`, with the file."""
     path = as_path(model_dir) / INPUTS_FILE
     try:
         return from_dict(RunInputs, read_json(path), "inputs")

@@ -293,7 +293,7 @@ class Trainer(_AbstractTrainer):
         }
 
     def replica_step(self, batch: Batch) -> dict[str, tf.Tensor]:
-        """What a replica does in a step: makes the update, and returns its metrics."""
+        """Makes the update of a replica's step, and returns its metrics."""
         task = self._task
         learning_rate = tf.convert_to_tensor(self._optimizer.learning_rate)
         num_parts = self._accumulation_steps

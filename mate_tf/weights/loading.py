@@ -43,7 +43,7 @@ _RENAMED = (
 
 @dataclasses.dataclass(frozen=True)
 class LoadReport:
-    """What a checkpoint gave to a model: the names of variables."""
+    """The names of variables that a checkpoint gave to a model, and of others."""
 
     source: str  # the checkpoint
     loaded: tuple[str, ...]  # took its values

@@ -64,7 +64,7 @@ def dense_attention(
 
 
 class DensePlan(NamedTuple):
-    """What an encoder's layers share for one head group."""
+    """The tensors that an encoder's layers share for one head group."""
 
     mask: tf.Tensor  # bool, broadcasts to [B, 1, F, T]
     relations: tf.Tensor | None  # one-hot, float [B, K, F, T]

@@ -233,7 +233,7 @@ def multi_view_attention(
 
 
 class GroupPlan(NamedTuple):
-    """What the layers of an encoder share for one head group."""
+    """The tensors that the layers of an encoder share for one head group."""
 
     where: Places
     global_mask: tf.Tensor  # bool [B, 1, G, S]

@@ -104,7 +104,7 @@ def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Heads:
-    """What an implementation of attention knows about the layer that it computes for."""
+    """The layer that an implementation of attention computes for."""
 
     num_heads: int  # H
     head_size: int  # E
@@ -154,7 +154,7 @@ class Projected(NamedTuple):
 
 
 class OfGroup(NamedTuple):
-    """What a head group attends with."""
+    """The tensors that a head group attends with."""
 
     projected: Projected  # float [B, h, S, E] each
     first_head: int  # the index of its first head

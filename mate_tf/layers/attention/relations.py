@@ -162,7 +162,7 @@ class RelationBias(keras.layers.Layer):
 
 
 def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
-    """What the relations add to the attention scores, after their division.
+    """The relations' part of the attention scores, after their division.
 
     Args:
         query: float [B, h, ..., F, E].

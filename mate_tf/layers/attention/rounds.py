@@ -56,7 +56,7 @@ class TilePairs(NamedTuple):
 
 
 class Weighing(NamedTuple):
-    """What else decides the weights, in one layer."""
+    """The other inputs of the weights, in one layer."""
 
     tables: tuple[tf.Tensor, ...] = ()  # the heads' weights of the relations; see `relation_scores`
     dropout: SeededDropout | None = None  # applied to the attention probabilities
@@ -182,7 +182,7 @@ def _forward(rounds: Rounds, tiles: Projected, weighing: Weighing) -> tuple[tf.T
 
 
 def _lowest(query: tf.Tensor, weighing: Weighing) -> tf.Tensor:
-    """What no score is below, float [T, H, R], at least float32."""
+    """A lower bound of the scores, float [T, H, R], at least float32."""
     # Above all masked scores, so a query without a key gets no weights and no gradient.
     wide = query.dtype if query.dtype.size > 4 else tf.float32
     lowest = tf.fill(tf.shape(query)[:-1], tf.constant(MASKED / 2, wide))

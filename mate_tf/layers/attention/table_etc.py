@@ -94,14 +94,14 @@ def _occupied(membership: tf.Tensor) -> tf.Tensor:
 
 
 class AllPairsPlan(NamedTuple):
-    """What an encoder's layers share, to compute all pairs."""
+    """The tensors that an encoder's layers share, to compute all pairs."""
 
     mask: tf.Tensor  # bool [B, 1, G + S, G + S]
     label: tf.Tensor  # int32 [B, G + S, G + S]
 
 
 class GlobalLocalPlan(NamedTuple):
-    """What an encoder's layers share, to compute blocks."""
+    """The tensors that an encoder's layers share, to compute blocks."""
 
     global_mask: tf.Tensor  # bool [B, 1, 1, G + S]
     long_mask: tf.Tensor  # bool [B, 1, N, R, G + W]
@@ -306,7 +306,7 @@ class TableETC:
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan
     ) -> tuple[tf.Tensor, tf.Tensor]:
-        """What the labels add to scores: float [B, H, G, G + S] and [B, H, N, R, G + W]."""
+        """The labels' part of the scores: float [B, H, G, G + S] and [B, H, N, R, G + W]."""
         to_global, from_global, between, distance = tf.split(
             table,
             [FROM_GLOBAL, GLOBAL_TO_GLOBAL - FROM_GLOBAL, DISTANCE - GLOBAL_TO_GLOBAL, -1],

@@ -47,7 +47,7 @@ _COARSER, _COARSER_TIME = 8, 0.55
 
 @dataclasses.dataclass(frozen=True, eq=False)  # no tuple: Keras refuses one with other things
 class TilePlan:
-    """What the layers of an encoder share for one head group."""
+    """The tensors that the layers of an encoder share for one head group."""
 
     order: tf.Tensor  # int32 [B, P], positions in the group's order
     rank: tf.Tensor  # int32 [B, S], each token's place in it
