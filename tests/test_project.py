@@ -320,3 +320,13 @@ def test_make_help_lists_every_target_and_documents_name_no_others():
         pattern = r"(?:`|^ *)(?:[A-Z_]+=\S+ )?make ([a-z-]+)"
         named = set(re.findall(pattern, text, re.MULTILINE))
         assert named and named <= set(phony.split())
+
+
+def test_docstrings_begin_with_what_a_thing_is_or_does():
+    """But not with "What"."""
+    files = [
+        path for folder in ("mate_tf", "experiments") for path in (ROOT / folder).rglob("*.py")
+    ]
+    begins = re.compile(r'^\s*"""What\b', re.MULTILINE)
+    named = [path.name for path in files if begins.search(path.read_text(encoding="utf-8"))]
+    assert len(files) > 150 and named == []

@@ -288,7 +288,7 @@ def _cell_mention(table: TypedTable, row: int, column: int, rng: random.Random) 
 
 
 def _asking_for(kind: Kind, name: str, rng: random.Random) -> str:
-    """The words for what is asked, by the kind and the name of its column: "who", "which driver"."""
+    """The words that ask for a column, by its kind and name: "who", "which driver"."""
     words = set(_NO_WORDS.sub(" ", name).split())
     question_words = ["who", "who"] if words & _PEOPLE else []
     if words & _PLACES:
