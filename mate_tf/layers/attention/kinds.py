@@ -52,7 +52,7 @@ class Implementation(Protocol):
     """How the heads attend. One with weights of its own has a `build(layer)` that adds them."""
 
     def plan(self, features: TokenFeatures, training: bool = False) -> Any:
-        """The tensors that the layers of an encoder share: they do not depend on the hidden states."""
+        """The tensors that the layers share: they do not depend on the hidden states."""
 
     def attend(
         self,
