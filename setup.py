@@ -38,8 +38,7 @@ EXTRAS = {
     # extras: scripts/install_build.sh installs those for TPUs and for CPUs alone.
     "gpu": ["tensorflow[and-cuda]>=2.20,<2.22"],
     "hub": ["huggingface_hub>=0.30"],
-    # As gradio[mcp], whose bound of pydantic kserve's kubernetes does not keep.
-    "mcp": ["gradio>=6,<7", "mcp>=1.21,<2"],
+    "mcp": ["gradio[mcp]>=6,<7"],
     "page": ["gradio>=6,<7"],
     # Sentences of linked passages, and columns chosen by the words of the question.
     "passages": ["nltk>=3.9"],
@@ -49,8 +48,6 @@ EXTRAS = {
     "serve": [
         "fastapi>=0.115",
         "h11>=0.16",
-        "kserve>=0.21,<0.22",
-        "orjson>=3.10.7",
         "prometheus_client>=0.20",
         "pydantic>=2.8",
         "uvicorn>=0.30",

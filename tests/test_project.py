@@ -230,7 +230,7 @@ def test_packages_import_one_way():
 
 # What modules may import at once: the core, and in some folders the packages of an extra.
 CORE = {"absl", "google", "keras", "mate_tf", "numpy", "tensorflow", *sys.stdlib_module_names}
-SERVER = {"fastapi", "kserve", "orjson", "prometheus_client", "pydantic", "starlette", "uvicorn"}
+SERVER = {"fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn"}
 ALSO = {
     "mate_tf/command_line": {"rich"},
     "mate_tf/serving/http": SERVER,

@@ -1,13 +1,13 @@
 """mate-tf serve: a model behind HTTP."""
 
 import argparse
+import asyncio
 import dataclasses
 import os
 import pathlib
 import re
 import signal
 import socket
-import sys
 import threading
 import time
 from typing import Any
@@ -106,20 +106,15 @@ def add_arguments(parser: Any) -> None:
 def run(options: argparse.Namespace) -> int:
     """Serves until SIGTERM or Ctrl-C; EPILOG says what it returns."""
     model_name = _name(options)
-    sys.argv = sys.argv[:1]  # kserve reads it when it is imported, and has other options
     try:
         from mate_tf.serving.http import app as serving
     except ModuleNotFoundError as error:
         raise ModuleNotFoundError(f"{error}; pip install 'mate_tf[serve]'") from None
-    from mate_tf.serving.http.limits import Connections
-
     limits = Limits(**{field.name: getattr(options, field.name) for field in _LIMITS})
-    metrics = serving.Metrics()
-    connections = Connections(limits.max_connections, limits.body_seconds, metrics.refuse)
-    model = serving.TableModel(model_name, limits, metrics)
-    app = serving.make_app(model, limits, metrics, connections, log=say)
-    server = serving.make_server(app, limits)
-    loading = _Loading(options, model, server, limits)
+    service = serving.Service(model_name, limits)
+    app = serving.make_app(service, log=say)
+    server = serving.Server(app, limits)
+    loading = _Loading(options, service, server)
     with _listener(options) as listener:
         # uvicorn raises the signal again when it has ended, for those who came before it.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -128,16 +123,16 @@ def run(options: argparse.Namespace) -> int:
         address = f"[{host}]" if ":" in host else host
         say(f"POST http://{address}:{port}/v1/models/{model_name}:predict")
         loading.start()
-        serving.serve(server, connections, listener)
-    return _end(loading, model, app)
+        asyncio.run(server.serve(sockets=[listener]))
+    return _end(loading, service, app)
 
 
 class _Loading(threading.Thread):
     """Loads the model while the server already says that it lives."""
 
-    def __init__(self, options: argparse.Namespace, model: Any, server: Any, limits: Limits):
+    def __init__(self, options: argparse.Namespace, service: Any, server: Any):
         super().__init__(name="loading", daemon=True)
-        self._options, self._model, self._server, self._limits = options, model, server, limits
+        self._options, self._service, self._server = options, service, server
         self.error: Exception | None = None  # why it failed
 
     def run(self) -> None:
@@ -155,32 +150,30 @@ class _Loading(threading.Thread):
 
         options = self._options
         alternatives, min_score = options.num_alternatives, options.min_score
-        options.num_alternatives, options.min_score = self._limits.max_alternatives, 0.0
+        options.num_alternatives, options.min_score = self._service.limits.max_alternatives, 0.0
         options.max_tokens = options.max_tokens or _max_tokens(options)
         predictor = arguments.load_model(options, any_length=True)
         _warm_up(predictor)
         return_memory()
-        self._model.begin(predictor, alternatives, min_score)
+        self._service.begin(predictor, alternatives, min_score)
         used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
         memory = "" if used is None else f", {used / 1e9:.1f} GB of memory"
         say(f"ready: {options.max_tokens} tokens at most{memory}")
 
 
-def _end(loading: _Loading, model: Any, app: Any) -> int:
+def _end(loading: _Loading, service: Any, app: Any) -> int:
     """The exit status, once all that waited has its answer or has none."""
     from absl import logging
 
     if loading.error is not None:
         raise loading.error
-    if model.batcher is None or not model.batcher.close(timeout=1.0):
-        if model.batcher is not None:
-            logging.error("the model still computes after the grace period; its answers are lost")
-            logging.flush()
-        # The interpreter's own end is not safe while TensorFlow is loaded or computes.
-        os._exit(int(model.batcher is not None))
-    if app.has_cut_off:
+    is_cut_off = app.has_cut_off or not (service.batcher is None or service.batcher.close(1.0))
+    if is_cut_off:
         logging.error("not all that was asked was answered within the grace period")
-    return int(app.has_cut_off)
+        logging.flush()
+    # The interpreter's own end is not safe while TensorFlow is loaded or computes, and waits for
+    # bodies that are being read.
+    os._exit(int(is_cut_off))
 
 
 def _name(options: argparse.Namespace) -> str:

@@ -11,6 +11,7 @@ from mate_tf.command_line import arguments
 from mate_tf.command_line.main import main
 from mate_tf.page.page import Page
 from mate_tf.serving.http import Limits
+from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.requests import read_request
 from mate_tf.tables.table import Question, Table
 from tests.small import ROOT, cases
@@ -68,7 +69,7 @@ def of_page(model, path, first, then):
 def of_server(model, path, first, then):
     def ask(**instance):
         body = json.dumps({"instances": [{"table": path.read_text(), **instance}]})
-        request = read_request(body.encode(), Limits())
+        request = read_request(Body(body.encode()), Limits())
         (answer,) = model.answer_prepared(model.prepare(request.pairs))
         return request.reply([request.finished(answer, 3, 0.0)])["predictions"][0]
 

@@ -98,7 +98,7 @@ def test_no_cell_header_question_or_name_of_a_file_controls_the_terminal(folder,
 @given(path=texts, method=texts, status=st.sampled_from([200, 404]))
 @example(path='/v1/models/x 200 ok 0 bytes\nforged "GET', method="GET /a", status=404)
 def test_no_path_forges_a_field_or_a_line_of_the_access_log(path, method, status):
-    from mate_tf.serving.http.limits import _Exchange, _line
+    from mate_tf.serving.http.limits import Exchange
 
     scope: Any = {
         "client": ("10.0.0.1", 5),
@@ -107,15 +107,15 @@ def test_no_path_forges_a_field_or_a_line_of_the_access_log(path, method, status
         "method": f"G{method}",
     }
     nobody: Any = None
-    exchange = _Exchange(scope, nobody)
+    exchange = Exchange(scope, nobody)
     exchange.status = status
-    line = _line(scope, exchange, 0.5)
+    line = exchange.line()
     assert line.isascii() and line.isprintable() and not {*"'\"\\"} & {*line}
     id_, client, *_, answered, code, size, unit, seconds, s = line.split(" ")
     assert len(line.split(" ")) == 10
     assert (id_, client) == (exchange.id.decode(), "10.0.0.1")
     assert (answered, code, size, unit, s) == (str(status), "ok", "0", "bytes", "s")
-    assert seconds == "0.500"
+    assert float(seconds) >= 0
 
 
 def test_a_log_is_escaped_and_further_lines_are_indented(capsys):

@@ -60,6 +60,6 @@ def _wait_until_it_is_ready(log: pathlib.Path, process: subprocess.Popen) -> str
     while process.poll() is None:
         text = log.read_text()
         if "\nready: " in text:
-            return text.removeprefix("POST ").split("/v1/")[0]
+            return text.partition("POST ")[2].partition("/v1/")[0]
         time.sleep(0.05)
     raise AssertionError(f"the server ended with {process.returncode}: {log.read_text()}")

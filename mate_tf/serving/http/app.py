@@ -1,230 +1,58 @@
-"""KServe's model server with a predictor behind it, and only the routes that tables need.
-
-KServe gives the model's frame, the V1 and V2 endpoints and their metrics. Its own start would also
-open gRPC, loading by name and CloudEvents, so the routes are listed here. One thread has the model,
-and answers waiting questions together.
-"""
+"""The application: KServe's V1 and V2 protocols, Hugging Face's form, health and metrics."""
 
 import asyncio
-import functools
-import heapq
-import itertools
-import socket
+import os
 import threading
-import time
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Annotated, Any
 
 import fastapi
-import kserve
-import orjson
 import uvicorn
 from absl import logging
-from kserve.errors import ModelNotFound, ModelNotReady, ServerNotReady
-from kserve.protocol.dataplane import DataPlane
-from kserve.protocol.rest.server import metrics_handler
-from kserve.protocol.rest.v1_endpoints import V1Endpoints
-from kserve.protocol.rest.v2_endpoints import V2Endpoints
-from prometheus_client import Counter, Gauge, Histogram
-from pydantic import BaseModel
+from fastapi.responses import JSONResponse, Response
+from prometheus_client import CONTENT_TYPE_LATEST, Counter, Gauge, Histogram, generate_latest
+from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 import mate_tf
-from mate_tf.answers.answer import Answer
 from mate_tf.answers.predictor import ASKS_NOTHING
-from mate_tf.features.builder import padded_length
 from mate_tf.features.config import ConversionError
-from mate_tf.serving.http import Limits
-from mate_tf.serving.http.limits import (
-    CODE,
-    Connections,
-    GuardedLoop,
-    RefusedError,
-    RequestLimits,
-    stopping,
-)
-from mate_tf.serving.http.requests import Request, read_request, read_tensors
-from mate_tf.serving.http.schema import (
-    OUTPUTS,
-    REPLY_SCHEMA,
-    TENSORS,
-    TENSORS_REPLY_SCHEMA,
-    request_schema,
-    tensors_schema,
-)
-
-_SECONDS_OF_TOKEN = 0.1e-3  # half of what one takes the default model on two cores
-_SMALL_BODY = 32 * 1024  # bytes; the largest body takes seconds to read, and no small one waits
-
-
-class _Waiting(NamedTuple):
-    """A question in the queue."""
-
-    # When it would be answered if nobody else asked. The earliest is answered first, so that a
-    # short question passes long ones that came just before it, and none waits for ever.
-    due: float
-    number: int  # of equal ones the first comes first
-    num_tokens: int  # with its padding
-    asked: Any  # the question, as `Predictor.prepare` made it
-    future: "Future[Answer]"
-
-
-class Batcher:
-    """Answers what waits in batches of so many tokens.
-
-    Args:
-        answer: answers questions in their order, as `Predictor.answer_prepared`; one thread calls
-            it. A question has `num_tokens`.
-        batch_tokens: the most tokens of a batch, with padding; a longer question is answered alone.
-        on_batch: gets the number of questions each time.
-    """
-
-    def __init__(
-        self,
-        answer: Callable[[Sequence[Any]], Sequence[Answer]],
-        batch_tokens: int = Limits.max_batch_tokens,
-        on_batch: Callable[[int], None] = lambda size: None,
-        clock: Callable[[], float] = time.monotonic,
-    ):
-        self._answer_all = answer
-        self._batch_tokens = batch_tokens
-        self._on_batch = on_batch
-        self._clock = clock
-        self._numbers = itertools.count()
-        self._waiting: list[_Waiting] = []  # a heap
-        self._changed = threading.Condition()
-        self._closed = False
-        # A daemon, so that an endless computation does not keep the process.
-        self._thread = threading.Thread(target=self._run, name="model", daemon=True)
-        self._thread.start()
-
-    @property
-    def num_waiting(self) -> int:
-        """How many questions wait whose clients still wait."""
-        with self._changed:
-            return sum(not one.future.cancelled() for one in self._waiting)
-
-    def submit(self, questions: Sequence[Any]) -> list["Future[Answer]"]:
-        """Takes all questions; one whose future is cancelled in time is not asked.
-
-        Raises:
-            RefusedError: with status 503 after `close`.
-        """
-        futures: list[Future[Answer]] = [Future() for _ in questions]
-        with self._changed:
-            if self._closed:
-                raise stopping()
-            now = self._clock()
-            for one, future in zip(questions, futures, strict=True):
-                num_tokens = padded_length(one.num_tokens)
-                due = now + num_tokens * _SECONDS_OF_TOKEN
-                waiting = _Waiting(due, next(self._numbers), num_tokens, one, future)
-                heapq.heappush(self._waiting, waiting)
-            self._changed.notify()
-        return futures
-
-    def close(self, timeout: float | None = None) -> bool:
-        """Answers what waits and accepts no more; returns whether the time was enough."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify()
-        self._thread.join(timeout)
-        return not self._thread.is_alive()
-
-    def _run(self) -> None:
-        while taken := self._take():
-            self._on_batch(len(taken))
-            self._answer(taken)
-
-    def _take(self) -> list[_Waiting]:
-        """The next batch; empty once there are no more and the batcher is closed."""
-        taken: list[_Waiting] = []
-        tokens = 0
-        with self._changed:
-            while not taken:
-                self._changed.wait_for(lambda: self._waiting or self._closed)
-                if not self._waiting:
-                    return []
-                while self._waiting:
-                    if taken and tokens + self._waiting[0].num_tokens > self._batch_tokens:
-                        break
-                    one = heapq.heappop(self._waiting)
-                    if one.future.set_running_or_notify_cancel():  # somebody waits for it
-                        taken.append(one)
-                        tokens += one.num_tokens
-        return taken
-
-    def _answer(self, taken: list[_Waiting]) -> None:
-        try:
-            answers = self._answer_all([one.asked for one in taken])
-            for one, answer in zip(taken, answers, strict=True):
-                one.future.set_result(answer)
-        except Exception as error:
-            logging.exception("%d questions were not answered", len(taken))
-            if len(taken) == 1:
-                taken[0].future.set_exception(error)
-                return
-            for one in taken:  # one by one, so that the others are answered
-                self._answer([one])
-
+from mate_tf.serving.http import Limits, RefusedError, schema
+from mate_tf.serving.http.batching import Batcher
+from mate_tf.serving.http.body import ENCODINGS, JSON, Body
+from mate_tf.serving.http.connections import Connections
+from mate_tf.serving.http.limits import CODE, RequestLimits
+from mate_tf.serving.http.requests import MODEL_VERSION, Request, read_request, read_tensors
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
+_HEAD_BYTES = 32 * 1024
+_SCHEMAS = "#/components/schemas/"
 
 
-class Metrics:
-    """What Prometheus is told beside KServe's and the Python client's metrics."""
-
-    def __init__(self) -> None:
-        self.questions = Counter("mate_tf_questions", "questions that were answered")
-        what = "seconds from a request's head to its reply"
-        self.seconds = Histogram("mate_tf_request_seconds", what, buckets=_SECONDS)
-        what = "questions that were answered at once"
-        self.batch = Histogram("mate_tf_batch_questions", what, buckets=_QUESTIONS)
-        what = "requests that were not answered, by reason"
-        self._refused = Counter("mate_tf_refused", what, ["code"])
-
-    def refuse(self, code: str) -> None:
-        """Counts a request that was not answered, by the code that the client got."""
-        self._refused.labels(code).inc()
+# What Prometheus is told beside the Python client's metrics.
+_ANSWERED = Counter("mate_tf_questions", "questions that were answered")
+_TIMES = Histogram(
+    "mate_tf_request_seconds", "seconds from a request's head to its reply", buckets=_SECONDS
+)
+_BATCHES = Histogram(
+    "mate_tf_batch_questions", "questions that were answered at once", buckets=_QUESTIONS
+)
+_WAITING = Gauge("mate_tf_waiting_questions", "questions that wait")
+_REFUSED = Counter("mate_tf_refused", "requests that were not answered, by reason", ["code"])
 
 
-_JSON = ("application/json", "application/x-www-form-urlencoded")  # the latter is curl's for --data
-_ENCODINGS = ("gzip", "identity")
+def _refuse(code: str) -> None:
+    """Counts a request that was not answered, by the code that the client got."""
+    _REFUSED.labels(code).inc()
 
 
-class Unread(NamedTuple):
-    """A request that is not read yet."""
-
-    read: Callable[[Limits], Request]
-    is_small: bool
-
-    @classmethod
-    def of(
-        cls, read: Callable[..., Request], body: bytes, headers: Mapping[str, str], **options: Any
-    ) -> "Unread":
-        """What `read` will make of a body; RefusedError if its headers say that it is no JSON."""
-        encoding = _encoding(headers)
-        is_small = len(body) <= _SMALL_BODY and encoding != _ENCODINGS[0]
-        return cls(functools.partial(read, body, encoding=encoding, **options), is_small)
-
-
-class Refusal(BaseModel):
-    """Why a request was not answered."""
-
-    error: str
-    code: str
-    where: str = ""
-
-
-class TableModel(kserve.Model):
+class Service:
     """Answers questions about tables, once it is ready; its name is that in the paths."""
 
-    def __init__(self, name: str, limits: Limits, metrics: Metrics):
-        super().__init__(name)
-        self._limits = limits
-        self._metrics = metrics
+    def __init__(self, name: str, limits: Limits):
+        self.name, self.limits = name, limits
         self._predictor: Any = None
         self._defaults = (0, 0.0)
         # Of JSON and tables, beside the event loop; small bodies have their own.
@@ -238,222 +66,245 @@ class TableModel(kserve.Model):
         """
         self._predictor = predictor
         self._defaults = (alternatives, min_score)
-        most, on_batch = self._limits.max_batch_tokens, self._metrics.batch.observe
-        self.batcher = Batcher(predictor.answer_prepared, most, on_batch)
-        waiting = Gauge("mate_tf_waiting_questions", "questions that wait")
-        waiting.set_function(lambda: self.batcher.num_waiting if self.batcher else 0)
-        self.ready = True
+        most = self.limits.max_batch_tokens
+        self.batcher = batcher = Batcher(predictor.answer_prepared, most, _BATCHES.observe)
+        _WAITING.set_function(lambda: batcher.num_waiting)
 
-    def load(self) -> bool:
-        """Whether it is ready; `begin` makes it so."""
-        return bool(self.ready)
+    def check_ready(self) -> bool:
+        """True; RefusedError while the model is being loaded."""
+        if self.batcher is None:
+            message = "the model is being loaded"
+            raise RefusedError("not_ready", message, status=503, retry_after=5)
+        return True
 
-    def get_input_types(self) -> list[dict[str, Any]]:
-        """The tensors of a request in the V2 protocol."""
-        return [{"name": name, "datatype": "BYTES", "shape": [-1]} for name in TENSORS]
-
-    def get_output_types(self) -> list[dict[str, Any]]:
-        """The tensors of its reply."""
-        return [{"name": name, "datatype": kind, "shape": [-1]} for name, kind in OUTPUTS.items()]
-
-    async def preprocess(self, payload: Unread, headers: Any = None) -> tuple[Request, list[Any]]:
-        """Reads a request beside the event loop."""
-
-        def read() -> tuple[Request, list[Any]]:
-            request = payload.read(self._limits)
-            return request, self._predictor.prepare(request.pairs)
-
-        reader = self._readers[payload.is_small]
-        return await asyncio.get_running_loop().run_in_executor(reader, read)
-
-    async def predict(
-        self,
-        payload: tuple[Request, list[Any]],
-        headers: Mapping[str, str] | None = None,
-        response_headers: Mapping[str, str] | None = None,
-    ) -> Any:
-        """The reply to a request.
-
-        Raises:
-            RefusedError: if a question is beyond the model's limits.
-        """
-        request, prepared = payload
-        for place, one in zip(request.places, prepared, strict=True):
-            if isinstance(one, ConversionError):
-                status = 400 if one.reason == ASKS_NOTHING else 413
-                raise RefusedError(one.reason.replace(" ", "_"), one.problem, place, status)
-        assert self.batcher is not None
+    async def answer(self, body: Body, read: Callable[[Body, Limits, str], Request]) -> Any:
+        """The reply to a body; RefusedError if it is no request or beyond the model's limits."""
+        assert self.batcher is not None, "expected a model that is ready"
+        run = asyncio.get_running_loop().run_in_executor
+        reader = self._readers[body.is_small]
+        request = await run(reader, read, body, self.limits, self.name)
+        prepared = await run(reader, self._predictor.prepare, request.pairs)
+        for place, question in zip(request.places, prepared, strict=True):
+            if isinstance(question, ConversionError):
+                status = 400 if question.reason == ASKS_NOTHING else 413
+                code = question.reason.replace(" ", "_")
+                raise RefusedError(code, question.problem, place, status)
         waiting = [asyncio.wrap_future(future) for future in self.batcher.submit(prepared)]
         try:
             answers = await asyncio.gather(*waiting)
         finally:
             for future in waiting:  # nobody waits for them where one of them failed
                 future.cancel()
-        self._metrics.questions.inc(len(answers))
+        _ANSWERED.inc(len(answers))
         return request.reply([request.finished(one, *self._defaults) for one in answers])
 
 
-class _TablesOnly(DataPlane):
-    """A data plane that takes only requests of requests.py, whatever their headers say."""
+class _App(fastapi.FastAPI):
+    """An application whose document also has the requests, which it reads itself."""
 
-    async def ready(self) -> bool:
-        models = self.model_registry.get_models()
-        return all([await self.model_registry.is_model_ready(name) for name in models])
-
-    def decode(self, body: bytes, headers: Mapping[str, str], *_: Any, **__: Any) -> Any:
-        return Unread.of(read_request, body, headers), {}
-
-    def encode(self, model_name: str, response: Any, *_: Any, **__: Any) -> Any:
-        return orjson.dumps(response), {"content-type": _JSON[0]}
-
-
-def _encoding(headers: Mapping[str, str]) -> str:
-    """How a body is packed; RefusedError where it is no JSON, or packed in an unknown way."""
-    kind = headers.get("content-type", _JSON[0]).partition(";")[0].strip().lower()
-    if kind not in _JSON:
-        message = f"expected {_JSON[0]} as content-type, got {kind!r}"
-        raise RefusedError("not_json", message, "", 415)
-    encoding = headers.get("content-encoding", _ENCODINGS[1]).strip().lower()
-    if encoding not in _ENCODINGS:
-        message = f"expected {' or '.join(_ENCODINGS)} as content-encoding, got {encoding!r}"
-        raise RefusedError("not_gzip", message, "", 415)
-    return encoding
+    def openapi(self) -> dict[str, Any]:
+        document = super().openapi()
+        kinds = (schema.PredictRequest, schema.PipelineRequest, schema.InferRequest)
+        _, schemas = models_json_schema(
+            [(kind, "validation") for kind in kinds], ref_template=f"{_SCHEMAS}{{model}}"
+        )
+        document["components"]["schemas"] |= schemas["$defs"]
+        return document
 
 
-def make_app(
-    model: TableModel,
-    limits: Limits,
-    metrics: Metrics,
-    connections: Connections,
-    log: Callable[[str], None],
-) -> RequestLimits:
+def _takes(*names: str) -> dict[str, Any]:
+    """What OpenAPI is told of a path that takes a request of one of these kinds."""
+    kinds = [{"$ref": _SCHEMAS + name} for name in names]
+    content = {JSON: {"schema": {"anyOf": kinds} if len(kinds) > 1 else kinds[0]}}
+    packing = {
+        "name": "content-encoding",
+        "in": "header",
+        "description": "gzip for a body that is packed by it",
+        "schema": {"enum": list(ENCODINGS), "default": ENCODINGS[1]},
+    }
+    return {"parameters": [packing], "requestBody": {"required": True, "content": content}}
+
+
+async def _service(request: fastapi.Request) -> Service:
+    return request.app.state.service
+
+
+async def _named(request: fastapi.Request, model_name: str) -> Service:
+    """The service, if its name is in the path."""
+    service = await _service(request)
+    if model_name.endswith(":predict"):
+        raise HTTPException(405, "expected POST", {"Allow": "POST"})
+    if model_name != service.name:
+        raise HTTPException(404, "expected the name of the model that is served")
+    return service
+
+
+async def _is_known(model_version: str) -> None:
+    if model_version != MODEL_VERSION:
+        raise HTTPException(404, f"expected version {MODEL_VERSION}, the only one of the model")
+
+
+Served = Annotated[Service, fastapi.Depends(_service)]
+Named = Annotated[Service, fastapi.Depends(_named)]
+_routes = fastapi.APIRouter(generate_unique_id_function=lambda route: route.name)
+_VERSION: Any = {"dependencies": [fastapi.Depends(_is_known)]}
+_MODEL = "/v2/models/{model_name}"
+_MODEL_VERSION = f"{_MODEL}/versions/{{model_version}}"
+
+
+@_routes.get("/")
+async def alive() -> dict[str, str]:
+    """Whether the server lives, as V1 asks it."""
+    return {"status": "alive"}
+
+
+@_routes.get("/v1/models")
+@_routes.get("/v2/models", name="models_v2")
+async def models(service: Served) -> dict[str, list[str]]:
+    """The models, of which there is one."""
+    return {"models": [service.name]}
+
+
+@_routes.post(
+    "/v1/models/{model_name}:predict",
+    response_model=schema.PredictReply | schema.PipelineAnswer | list[schema.PipelineAnswer],
+    openapi_extra=_takes("PredictRequest", "PipelineRequest"),
+)
+async def predict(service: Named, request: fastapi.Request) -> Response:
+    """Answers questions about tables."""
+    return await _reply(service, request, read_request)
+
+
+@_routes.get("/v1/models/{model_name}")
+@_routes.get(f"{_MODEL}/ready", name="model_ready_v2")
+@_routes.get(f"{_MODEL_VERSION}/ready", name="version_ready", **_VERSION)
+async def model_ready(service: Named) -> dict[str, str | bool]:
+    """Whether the model has answered its first questions."""
+    return {"name": service.name, "ready": service.check_ready()}
+
+
+@_routes.get("/v2")
+async def server() -> dict[str, str | list[str]]:
+    """The server's name and version."""
+    extensions = ["binary_tensor_data"]  # of requests
+    return {"name": "mate_tf", "version": mate_tf.__version__, "extensions": extensions}
+
+
+@_routes.get("/v2/health/live")
+@_routes.head("/v2/health/live", include_in_schema=False)  # some load balancers ask so
+async def live() -> dict[str, bool]:
+    """Whether the server lives."""
+    return {"live": True}
+
+
+@_routes.get("/v2/health/ready")
+@_routes.head("/v2/health/ready", include_in_schema=False)
+async def ready(service: Served) -> dict[str, bool]:
+    """Whether the model has answered its first questions."""
+    return {"ready": service.check_ready()}
+
+
+@_routes.get(_MODEL)
+@_routes.get(_MODEL_VERSION, name="version", **_VERSION)
+async def model(service: Named) -> dict[str, Any]:
+    """The model's tensors."""
+    inputs, outputs = (
+        [{"name": name, "datatype": kind, "shape": [-1]} for name, kind in tensors.items()]
+        for tensors in (schema.INPUTS, schema.OUTPUTS)
+    )
+    about = {"name": service.name, "versions": [MODEL_VERSION], "platform": "mate_tf"}
+    return about | {"inputs": inputs, "outputs": outputs}
+
+
+_INFER: Any = {"response_model": schema.InferReply, "openapi_extra": _takes("InferRequest")}
+
+
+@_routes.post(f"{_MODEL}/infer", **_INFER)
+@_routes.post(f"{_MODEL_VERSION}/infer", name="version_infer", **_INFER, **_VERSION)
+async def infer(service: Named, request: fastapi.Request) -> Response:
+    """Answers questions that come as tensors of text."""
+    return await _reply(service, request, read_tensors)
+
+
+@_routes.get("/metrics", include_in_schema=False)
+async def metrics() -> Response:
+    """The metrics, for Prometheus."""
+    return Response(generate_latest(), media_type=CONTENT_TYPE_LATEST)
+
+
+async def _reply(
+    service: Service, request: fastapi.Request, read: Callable[..., Request]
+) -> Response:
+    service.check_ready()
+    body = Body.of(await request.body(), request.headers, read is read_tensors)
+    try:
+        return JSONResponse(await service.answer(body, read))
+    except RefusedError:
+        raise
+    except Exception as error:
+        logging.error("a request failed", exc_info=error)
+        message = "the model failed; the server's log says how"
+        raise RefusedError("failed", message, status=500) from None
+
+
+def make_app(service: Service, log: Callable[[str], None]) -> RequestLimits:
     """The ASGI application that serves one model."""
-    models = kserve.ModelRepository()
-    models.update(model)
-    plane = _TablesOnly(models)
-    v1, v2 = V1Endpoints(plane), V2Endpoints(plane)
-
-    async def infer(model_name: str, request: fastapi.Request) -> fastapi.Response:
-        """Answers questions that come as tensors of text."""
-        if not await plane.model_ready(model_name):
-            raise ModelNotReady(model_name)
-        body = await request.body()
-        unread = Unread.of(read_tensors, body, request.headers, model_name=model_name)
-        response, _ = await plane.infer(model_name, unread)
-        return fastapi.Response(orjson.dumps(response), media_type=_JSON[0])
-
-    app = fastapi.FastAPI(
+    app = _App(
         title="mate_tf",
         summary="Questions about tables, in KServe's protocols.",
         version=mate_tf.__version__,
         redoc_url=None,
         redirect_slashes=False,
-        responses={status: {"model": Refusal} for status in ("4XX", "5XX")},
+        responses={status: {"model": schema.Refusal} for status in ("4XX", "5XX")},
     )
-    get = ["GET"]
-    predict = "/v1/models/{model_name}:predict"
-    of_predict = _described(request_schema(limits), REPLY_SCHEMA)
-    of_infer = _described(tensors_schema(limits), TENSORS_REPLY_SCHEMA)
-    for path, endpoint, methods, described in (
-        ("/", plane.live, get, None),
-        ("/v1/models", v1.models, get, None),
-        # Before the next, whose name has no end.
-        (predict, v1.predict, ["POST"], of_predict),
-        ("/v1/models/{model_name}", v1.model_ready, get, None),
-        ("/v2", v2.metadata, get, None),
-        ("/v2/health/live", v2.live, get, None),
-        ("/v2/health/ready", v2.ready, get, None),
-        ("/v2/models", v2.models, get, None),
-        ("/v2/models/{model_name}", v2.model_metadata, get, None),
-        ("/v2/models/{model_name}/ready", v2.model_ready, get, None),
-        ("/v2/models/{model_name}/infer", infer, ["POST"], of_infer),
-    ):
-        options: dict[str, Any] = {}
-        if described:
-            options = {"openapi_extra": described, "response_model": None}
-        app.add_api_route(path, endpoint, methods=methods, **options)
-        if endpoint == v1.predict:
-            app.add_api_route(path, _not_allowed, include_in_schema=False)
-    for probe in (v2.live, v2.ready):  # some load balancers ask so
-        path = f"/v2/health/{probe.__name__}"
-        app.add_api_route(path, probe, methods=["HEAD"], include_in_schema=False)
-    app.add_api_route("/metrics", metrics_handler, include_in_schema=False)
-    _say_errors_alike(app, metrics)
-    return RequestLimits(app, limits, connections, metrics.refuse, metrics.seconds.observe, log)
+    app.state.service = service
+    app.include_router(_routes)
 
-
-def _described(of_request: dict[str, Any], of_reply: dict[str, Any]) -> dict[str, Any]:
-    """What OpenAPI is told of a path that is asked."""
-    packing = {
-        "name": "content-encoding",
-        "in": "header",
-        "description": "gzip for a body that is packed by it",
-        "schema": {"enum": list(_ENCODINGS), "default": _ENCODINGS[1]},
-    }
-    body = {"required": True, "content": {_JSON[0]: {"schema": of_request}}}
-    reply = {"content": {_JSON[0]: {"schema": of_reply}}}
-    return {"parameters": [packing], "requestBody": body, "responses": {"200": reply}}
-
-
-async def _not_allowed() -> None:
-    raise HTTPException(405, headers={"Allow": "POST"})
-
-
-def _refusal(error: Exception) -> RefusedError:
-    """What a client is told of an error."""
-    if isinstance(error, RefusedError):
-        return error
-    if isinstance(error, ModelNotFound):
-        message = "expected the name of a model that is served"
-        return RefusedError("not_found", message, status=404)
-    if isinstance(error, NotImplementedError):
-        message = "expected no model_version, for the model has no versions"
-        return RefusedError("not_accepted", message)
-    if isinstance(error, ServerNotReady | ModelNotReady):
-        return RefusedError("not_ready", "the model is being loaded", status=503, retry_after=5)
-    if isinstance(error, HTTPException):
-        code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
-        return RefusedError(code, str(error.detail), status=error.status_code)
-    logging.error("a request failed", exc_info=error)
-    return RefusedError("failed", "the model failed; the server's log says how", status=500)
-
-
-def _say_errors_alike(app: fastapi.FastAPI, metrics: Metrics) -> None:
-    async def refuse(request: fastapi.Request, error: Exception) -> fastapi.Response:
-        refused = _refusal(error)
+    async def refuse(request: fastapi.Request, error: Any) -> Response:
+        if isinstance(error, HTTPException):
+            code = {404: "not_found", 405: "wrong_method"}.get(error.status_code, "not_accepted")
+            refused = RefusedError(code, str(error.detail), status=error.status_code)
+            refused.headers |= error.headers or {}
+        else:
+            refused = error
         request.scope[CODE] = refused.code
-        metrics.refuse(refused.code)
-        headers = refused.headers | dict(getattr(error, "headers", None) or {})
-        return fastapi.Response(refused.body, refused.status, headers, _JSON[0])
+        _refuse(refused.code)
+        return Response(refused.body, refused.status, refused.headers)
 
-    # Starlette raises again what only the handler of Exception takes.
-    ours = (RefusedError, ModelNotFound, NotImplementedError, ServerNotReady, ModelNotReady)
-    for kind in (*ours, HTTPException, Exception):
-        app.add_exception_handler(kind, refuse)
+    app.add_exception_handler(HTTPException, refuse)
+    app.add_exception_handler(RefusedError, refuse)
+    return RequestLimits(app, service.limits, _refuse, _TIMES.observe, log)
 
 
-def make_server(app: RequestLimits, limits: Limits) -> uvicorn.Server:
+class Server(uvicorn.Server):
     """Serves an application until SIGTERM or SIGINT, or until `should_exit`.
 
-    It then answers what waits, within the grace period.
+    It then answers what waits, and is gone within the grace period whatever still computes.
     """
-    return uvicorn.Server(
-        uvicorn.Config(
+
+    def __init__(self, app: RequestLimits, limits: Limits):
+        config = uvicorn.Config(
             app,
-            http="h11",  # whose heads have a limit, 64 KB
+            http="h11",
+            h11_max_incomplete_event_size=_HEAD_BYTES,
             ws="none",
             lifespan="off",
             log_config=None,
             log_level="error",  # not a warning for each request that is not HTTP
             access_log=False,
             server_header=False,
-            proxy_headers=False,  # a connection is known by its address
-            timeout_graceful_shutdown=max(1, round(limits.grace_seconds)),
+            proxy_headers=False,  # the log has the address of whoever is connected
+            timeout_graceful_shutdown=max(1, int(limits.grace_seconds) - 1),
         )
-    )
+        connections = Connections(limits.max_connections, limits.body_seconds, _refuse)
+        config.load()
+        inner: Any = config.http_protocol_class
+        config.http_protocol_class = connections.protocol(inner)
+        super().__init__(config)
+        self._grace_seconds = limits.grace_seconds
 
-
-def serve(server: uvicorn.Server, connections: Connections, listener: socket.socket) -> None:
-    """Serves at an address; returns at the end."""
-    with asyncio.Runner(loop_factory=lambda: GuardedLoop(connections)) as runner:
-        runner.run(server.serve(sockets=[listener]))
+    def handle_exit(self, sig: int, frame: Any) -> None:
+        end = threading.Timer(self._grace_seconds, os._exit, [1])
+        end.daemon = True
+        end.start()
+        super().handle_exit(sig, frame)

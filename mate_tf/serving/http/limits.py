@@ -1,265 +1,150 @@
-"""What connections and requests may take of the server: bytes and time; and how they are refused.
-
-uvicorn waits for a request's head without end and takes any number of connections. Each of its
-protocols stands here behind one of asyncio's public interface, which passes everything on. A
-connection is closed when it is idle too long, or idle among too many.
-"""
+"""What requests may take of the server: bytes and time; and how they are refused and logged."""
 
 import asyncio
 import contextlib
 import re
-import socket
 import time
 import urllib.parse
 import uuid
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import AsyncIterator, Callable
 
-import orjson
-from starlette.types import ASGIApp, Message, Receive, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from mate_tf.serving.http import Limits
-from mate_tf.tables.drawing import error_text
-
-_LATE = b'{"error": "expected a request in time", "code": "slow_head"}'
-_TOO_LATE = (
-    b"HTTP/1.1 408 Request Timeout\r\ncontent-type: application/json\r\n"
-    b"content-length: %d\r\nconnection: close\r\n\r\n%s" % (len(_LATE), _LATE)
-)
-_PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"  # any client passes over it
-_LOOK_SECONDS = 0.2
-
-
-class Connection(asyncio.Protocol):
-    """A protocol that speaks HTTP on a connection, with limits; it is among all that are open."""
-
-    def __init__(self, protocol: asyncio.Protocol, all_: "Connections"):
-        self._protocol = protocol
-        self._all = all_
-        self._idle_seconds = all_.idle_seconds
-        self._timer: asyncio.TimerHandle | None = None
-        self._is_half_closed = self._has_asked = self._may_be_told = False
-        self.num_requests = 0  # that are being read or answered
-        self.name: Any = None
-
-    def connection_made(self, transport: Any) -> None:
-        self.transport = transport
-        self.name = (transport.get_extra_info("peername") or (None, id(self)))[:2]
-        option = getattr(socket, "TCP_USER_TIMEOUT", None)
-        if option is not None:  # whoever does not read the reply is forgotten
-            connection = transport.get_extra_info("socket")
-            connection.setsockopt(socket.IPPROTO_TCP, option, int(self._idle_seconds * 1000))
-        self._all.add(self)
-        self._wait(self._idle_seconds, self._is_late)
-        self._protocol.connection_made(transport)
-
-    def connection_lost(self, exc: Exception | None) -> None:
-        self._wait()
-        self._all.remove(self)
-        self._protocol.connection_lost(exc)
-
-    def data_received(self, data: bytes) -> None:
-        if not self.transport.is_closing():
-            self._protocol.data_received(data)
-
-    def eof_received(self) -> bool | None:
-        """Keeps the connection for a reply: a client may end what it sends before it reads.
-
-        Whether it has rather left shows once something is sent to it.
-        """
-        self._is_half_closed = self._has_asked
-        if self._may_be_told:
-            self.transport.write(_PROCESSING)
-            self._wait(_LOOK_SECONDS, self._look)
-        return self._has_asked or self._protocol.eof_received()
-
-    def pause_writing(self) -> None:
-        self._protocol.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._protocol.resume_writing()
-
-    def begin(self) -> None:
-        """A request has begun."""
-        self.num_requests += 1
-        self._wait()
-
-    def has_asked(self, version: str) -> None:
-        """All of the request is there; version 1.0 of HTTP knows no reply before the reply."""
-        self._has_asked, self._may_be_told = True, version != "1.0"
-
-    def is_told(self) -> None:
-        """The reply begins."""
-        self._may_be_told = False
-
-    def end(self) -> None:
-        """A request is answered."""
-        self.num_requests -= 1
-        if self.num_requests == 0 and not self.transport.is_closing():
-            self._has_asked = self._may_be_told = False
-            if self._is_half_closed:
-                self.transport.close()
-            else:
-                self._all.add(self)
-                self._wait(self._idle_seconds, self._is_late)
-
-    def _wait(self, seconds: float = 0.0, then: Callable[[], None] | None = None) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
-        if then is not None:
-            self._timer = asyncio.get_running_loop().call_later(seconds, then)
-
-    def _is_late(self) -> None:
-        if self.transport.is_closing():  # `close` would wait for a client that does not read
-            self.transport.abort()
-            return
-        self._all.on_refused("slow_head")
-        self.transport.write(_TOO_LATE)
-        self.transport.close()
-
-    def _look(self) -> None:
-        """Ends the connection if the client has closed it for good, as its system then says."""
-        connection = self.transport.get_extra_info("socket")
-        if connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-            self.transport.abort()
-        else:
-            self._wait(_LOOK_SECONDS, self._look)
-
-
-class Connections:
-    """The open connections; where there are too many, the one that was idle longest is closed.
-
-    So is one that is idle for so many seconds. `on_refused` gets the code of what is closed.
-    """
-
-    def __init__(self, most: int, idle_seconds: float, on_refused: Callable[[str], None]):
-        self._most = most
-        self.idle_seconds = idle_seconds
-        self.on_refused = on_refused
-        self._open: dict[Any, Connection] = {}  # by address
-
-    def add(self, connection: Connection) -> None:
-        """Puts a connection behind all others."""
-        self._open.pop(connection.name, None)
-        self._open[connection.name] = connection
-        if len(self._open) > self._most:
-            idle = next((one for one in self._open.values() if one.num_requests == 0), connection)
-            if idle is not connection:
-                self.on_refused("idle")
-                self.remove(idle)
-                idle.transport.abort()
-
-    def remove(self, connection: Connection) -> None:
-        """Forgets a connection."""
-        if self._open.get(connection.name) is connection:
-            del self._open[connection.name]
-
-    @contextlib.contextmanager
-    def busy(self, client: Any) -> Iterator[Connection | None]:
-        """The connection of a client's address, for the time of a request; None if it has left."""
-        connection = self._open.get(tuple(client or ()))
-        if connection is None:
-            yield None
-            return
-        connection.begin()
-        try:
-            yield connection
-        finally:
-            connection.end()
-
-
-class GuardedLoop(asyncio.SelectorEventLoop):
-    """An event loop whose servers have limits on their connections."""
-
-    def __init__(self, connections: Connections):
-        super().__init__()
-        self._connections = connections
-
-    async def create_server(self, protocol_factory: Any, *args: Any, **options: Any) -> Any:
-        """A server; as asyncio's."""
-
-        def guarded() -> Connection:
-            return Connection(protocol_factory(), self._connections)
-
-        return await super().create_server(guarded, *args, **options)
-
+from mate_tf.serving.http import Limits, RefusedError, busy, stopping
+from mate_tf.serving.http.connections import Connection
 
 CODE = "mate_tf.code"  # of a refusal, in the scope of its request
 _SMALL = 64 * 1024  # bytes of a body that uvicorn holds anyway
+_PATIENCE = 1.0  # seconds that clients may keep others waiting for the bytes that they hold
 _ID = re.compile(rb"[\w.:-]{1,64}")  # of a request, as clients may choose it
 
 
-class RefusedError(ValueError):
-    """A request that is not answered, and why.
-
-    Args:
-        code: the reason as a word for programs, such as "too_many_cells".
-        message: the reason as a sentence: what was expected, what came.
-        where: the place in the request, such as "instances[0].table.rows[3]", or "".
-        status: the HTTP status.
-        retry_after: seconds after which to send the same request again; 0 for never.
-    """
-
-    def __init__(
-        self, code: str, message: str, where: str = "", status: int = 400, retry_after: int = 0
-    ):
-        super().__init__(error_text(message))
-        self.code, self.where, self.status = code, where, status
-        self.headers = {"retry-after": str(retry_after)} if retry_after else {}
-
-    @property
-    def body(self) -> bytes:
-        """The reply, in JSON."""
-        where = {"where": error_text(self.where)} if self.where else {}
-        return orjson.dumps({"error": str(self), "code": self.code} | where)
-
-
-def _busy(code: str, message: str) -> RefusedError:
-    """The refusal of a request that may be sent again in a second."""
-    return RefusedError(code, message, status=503, retry_after=1)
-
-
-def stopping() -> RefusedError:
-    """The refusal of requests that come or wait when the server ends."""
-    return _busy("stopping", "the server is stopping")
-
-
-class _GoneError(Exception):
+class GoneError(Exception):
     """The client has left."""
 
 
-class _Exchange:
+class Bodies:
+    """Reads bodies, which hold at most so many bytes together.
+
+    Bytes count once they are there: announcing more costs nobody anything. Beyond the most, bodies
+    wait until others are answered. Where none is complete the first is read on, and soon those are
+    given up whose clients do not send.
+    """
+
+    def __init__(self, limits: Limits):
+        self._limits = limits
+        # Of large bodies: the time that each has left, in their order; the complete ones; bytes.
+        self._incoming: dict[asyncio.Timeout, None] = {}
+        self._num_complete = self.held = 0
+
+    @contextlib.asynccontextmanager
+    async def read(self, receive: Receive, body: bytearray) -> AsyncIterator[None]:
+        """Fills a body, and counts its bytes until the end of its request.
+
+        Raises:
+            GoneError: if the client leaves.
+            RefusedError: if the body is too large or comes too slowly.
+        """
+        clock, held, is_complete = asyncio.timeout(self._limits.body_seconds), 0, False
+        try:
+            async with clock:
+                while not is_complete:
+                    message = await receive()
+                    if message["type"] == "http.disconnect":
+                        raise GoneError
+                    piece, is_last = message.get("body", b""), not message.get("more_body", False)
+                    size = len(body) + len(piece)
+                    self.check_size(size, "" if is_last else " and more")
+                    if size > _SMALL:
+                        await self._wait(len(piece), clock)
+                        self.held += len(piece)
+                        held += len(piece)
+                    body += piece
+                    is_complete = is_last
+            self._incoming.pop(clock, None)
+            self._num_complete += held > 0
+            yield
+        except TimeoutError:
+            if is_complete:
+                raise
+            got = f"got {len(body)} bytes within {self._limits.body_seconds:g} s or less"
+            raise RefusedError("slow_body", f"expected the whole body, {got}", status=408) from None
+        finally:
+            self.held -= held
+            self._num_complete -= held > 0 and is_complete
+            self._incoming.pop(clock, None)
+
+    def check_size(self, size: int, more: str = "") -> None:
+        """Refuses a body of so many bytes, if it is too large."""
+        if size > self._limits.max_body_bytes:
+            message = f"expected at most {self._limits.max_body_bytes} bytes, got {size}{more}"
+            raise RefusedError("body_too_large", message, status=413)
+
+    async def _wait(self, num_bytes: int, clock: asyncio.Timeout) -> None:
+        """Waits until there may be so many bytes more; the body's time stands still."""
+        now = asyncio.get_running_loop().time
+        start = stalled = now()
+        most, end = max(self._limits.max_waiting_bytes, num_bytes), clock.when()
+        clock.reschedule(None)
+        self._incoming.setdefault(clock)
+        while self.held + num_bytes > most:
+            if now() - start > self._limits.reply_seconds:
+                raise busy("busy", "too many bytes wait to be read")
+            if self._num_complete > 0:
+                stalled = now()
+            elif next(iter(self._incoming)) is clock:
+                break
+            elif now() - stalled > _PATIENCE:
+                for other in self._incoming:
+                    if other.when() is not None and not other.expired():
+                        other.reschedule(now())
+            await asyncio.sleep(0.02)
+        clock.reschedule((end or start) + now() - start)
+
+
+class Exchange:
     """A request and its reply: gives the reply the request's id, and knows what is logged."""
 
-    def __init__(self, scope: Any, send: Send):
-        self._send = send
+    def __init__(self, scope: Scope, send: Send):
+        self._scope, self._send = scope, send
         given = dict(scope["headers"]).get(b"x-request-id", b"")
         self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex.encode()
-        self.connection: Connection | None = None
+        self.connection: Connection | None = scope.get("state", {}).get("connection")
         self.status: int | None = None
-        self.code = ""
+        self.code = "ok"
         self.body = bytearray()
-        self.held = 0  # bytes of it that count against the limit of all requests
+        self.start = time.monotonic()
 
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            if self.connection is not None:
-                self.connection.is_told()
+            self.has_asked(None)
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.id)]
         await self._send(message)
 
+    def has_asked(self, version: str | None) -> None:
+        """The request is there, in a version of HTTP; or None, and the reply begins."""
+        if self.connection is not None:
+            self.connection.asks_in = version
+
     async def refuse(self, refused: RefusedError) -> None:
-        self.code = refused.code
-        headers = refused.headers | {
-            "content-type": "application/json",
-            "content-length": str(len(refused.body)),
-            "connection": "close",
-        }
-        sent = [(name.encode(), text.encode()) for name, text in headers.items()]
-        await self.send({"type": "http.response.start", "status": refused.status, "headers": sent})
-        await self._send({"type": "http.response.body", "body": refused.body})
+        self.code, body = refused.code, refused.body
+        headers = refused.headers | {"content-length": str(len(body)), "connection": "close"}
+        lines = [(name.encode(), text.encode()) for name, text in headers.items()]
+        start = {"type": "http.response.start", "status": refused.status, "headers": lines}
+        await self.send(start)
+        await self._send({"type": "http.response.body", "body": body})
+
+    def line(self) -> str:
+        """A line of the access log: who, what, how it went; nothing of the contents."""
+        client = (self._scope["client"] or ("-",))[0]
+        method, path = (  # a blank or a newline would make fields of its own
+            urllib.parse.quote(self._scope[name][:200], "/:", errors="replace")
+            for name in ("method", "path")
+        )
+        outcome = f"{self.status or '-'} {self._scope.get(CODE, self.code)}"
+        size = f"{len(self.body)} bytes {time.monotonic() - self.start:.3f} s"
+        return f"{self.id.decode()} {client} {method} {path} {outcome} {size}"
 
 
 class RequestLimits:
@@ -273,126 +158,73 @@ class RequestLimits:
         self,
         app: ASGIApp,
         limits: Limits,
-        connections: Connections,
         on_refused: Callable[[str], None] = lambda code: None,
         on_reply: Callable[[float], None] = lambda seconds: None,
         log: Callable[[str], None] = lambda line: None,
     ):
-        self._app = app
-        self._limits = limits
-        self._connections = connections
-        self._on_refused = on_refused
-        self._on_reply = on_reply
-        self._log = log
-        self._num_asking = 0
-        self._held = 0
-        self._changed = asyncio.Condition()
+        self.app, self._limits = app, limits
+        self._on_refused, self._on_reply, self._log = on_refused, on_reply, log
+        self.bodies = Bodies(limits)
+        self.num_asking = 0
         self.has_cut_off = False  # whether a request had no answer yet when the server ended
 
-    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] != "http":
-            await self._app(scope, receive, send)
-            return
-        exchange = _Exchange(scope, send)
-        start = time.monotonic()
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        exchange = Exchange(scope, send)
         is_asking = scope["method"] not in ("GET", "HEAD")  # health is never too much
-        self._num_asking += is_asking
+        self.num_asking += is_asking
         try:
-            with self._connections.busy(scope["client"]) as connection:
-                if connection is None:
-                    raise _GoneError
-                exchange.connection = connection
-                if is_asking and self._num_asking > self._limits.max_connections:
-                    raise _busy("busy", "too many requests")
-                await self._read(scope, receive, exchange)
-                connection.has_asked(scope["http_version"])
-                await self._reply(scope, receive, exchange)
-            self._on_reply(time.monotonic() - start)
+            connection = exchange.connection
+            with connection.busy(scope) if connection else contextlib.nullcontext():
+                await self._answer(scope, receive, exchange)
+        finally:
+            self.num_asking -= is_asking
+            if is_asking or exchange.status not in (200, 503):  # not each probe
+                self._log(exchange.line())
+
+    async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
+        try:
+            await self._read(scope, receive, exchange)
+            self._on_reply(time.monotonic() - exchange.start)
         except RefusedError as refused:
             self._on_refused(refused.code)
             await exchange.refuse(refused)
-        except _GoneError:
+        except GoneError:
             exchange.code = "gone"
             self._on_refused("gone")
         except asyncio.CancelledError:  # the grace period is over
             self.has_cut_off = True
             if exchange.status is None:
-                too_late = stopping()
-                self._on_refused(too_late.code)
-                await exchange.refuse(too_late)
+                self._on_refused(stopping().code)
+                await exchange.refuse(stopping())
             raise
-        finally:
-            self._num_asking -= is_asking
-            await self._let_go(exchange)
-            if is_asking or exchange.status not in (200, 503):  # not each probe
-                self._log(_line(scope, exchange, time.monotonic() - start))
 
-    async def _hold(self, num_bytes: int, exchange: _Exchange) -> None:
-        """Waits until all requests together may have so many bytes more."""
-        if num_bytes <= _SMALL:
-            return
-        most = max(self._limits.max_waiting_bytes, num_bytes)
-        try:
-            async with asyncio.timeout(self._limits.reply_seconds), self._changed:
-                await self._changed.wait_for(lambda: self._held + num_bytes <= most)
-                self._held += num_bytes
-                exchange.held = num_bytes
-        except TimeoutError:
-            raise _busy("busy", "too many bytes wait to be read") from None
-
-    async def _let_go(self, exchange: _Exchange) -> None:
-        if exchange.held:
-            self._held -= exchange.held
-            async with self._changed:
-                self._changed.notify_all()
-
-    async def _read(self, scope: Any, receive: Receive, exchange: _Exchange) -> None:
-        if scope["http_version"] not in ("1.0", "1.1"):
-            raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{scope['http_version']}")
-        headers = dict(scope["headers"])
+    async def _read(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
+        if (
+            scope["method"] not in ("GET", "HEAD")
+            and self.num_asking > self._limits.max_connections
+        ):
+            raise busy("busy", "too many requests")
+        version, headers = scope["http_version"], dict(scope["headers"])
+        if version not in ("1.0", "1.1"):
+            raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{version}")
         announced = headers.get(b"content-length", b"")[:20]
-        size = int(announced) if announced.isdigit() else 0
-        most, seconds = self._limits.max_body_bytes, self._limits.body_seconds
-        if b"transfer-encoding" in headers:
-            size = most
         try:
-            if size > most:
-                raise self._too_large(announced.decode())
-            await self._hold(size, exchange)
-            async with asyncio.timeout(seconds):
-                await self._receive_body(receive, exchange.body)
-        except RefusedError:
-            if b"expect" not in headers:
-                await _pass_over(receive, most)
+            self.bodies.check_size(int(announced) if announced.isdigit() else 0)
+            async with self.bodies.read(receive, exchange.body):
+                exchange.has_asked(version)
+                await self._reply(scope, receive, exchange)
+        except RefusedError as refused:
+            if refused.code == "body_too_large" and b"expect" not in headers:
+                await _pass_over(receive, self._limits.max_body_bytes)
             raise
-        except TimeoutError:
-            got = f"got {len(exchange.body)} bytes of it"
-            message = f"expected the body within {seconds:g} s, {got}"
-            raise RefusedError("slow_body", message, status=408) from None
 
-    async def _receive_body(self, receive: Receive, body: bytearray) -> None:
-        more = True
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _GoneError
-            body += message.get("body", b"")
-            more = message.get("more_body", False)
-            if len(body) > self._limits.max_body_bytes:
-                raise self._too_large(f"{len(body)}{' and more' if more else ''}")
-
-    def _too_large(self, size: str) -> RefusedError:
-        most = self._limits.max_body_bytes
-        return RefusedError("body_too_large", f"expected at most {most} bytes, got {size}", "", 413)
-
-    async def _reply(self, scope: Any, receive: Receive, exchange: _Exchange) -> None:
-        body = bytes(exchange.body)
-        messages = [{"type": "http.request", "body": body, "more_body": False}]
+    async def _reply(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
+        messages = [{"type": "http.request", "body": bytes(exchange.body), "more_body": False}]
 
         async def replay() -> Message:
             return messages.pop() if messages else await asyncio.Future()
 
-        answering = asyncio.ensure_future(self._app(scope, replay, exchange.send))
+        answering = asyncio.ensure_future(self.app(scope, replay, exchange.send))
         leaving = asyncio.ensure_future(_disconnect(receive))
         both, seconds = (answering, leaving), self._limits.reply_seconds
         try:
@@ -400,24 +232,13 @@ class RequestLimits:
             if answering.done() or exchange.status is not None:
                 await answering
             elif leaving.done():
-                raise _GoneError
+                raise GoneError
             else:
-                raise _busy("timeout", f"expected an answer within {seconds:g} s, got none")
+                raise busy("timeout", f"expected an answer within {seconds:g} s, got none")
         finally:
             for task in both:
                 task.cancel()
             await asyncio.gather(*both, return_exceptions=True)
-
-
-def _line(scope: Any, exchange: _Exchange, seconds: float) -> str:
-    """A line of the access log: who, what, how it went; nothing of the contents."""
-    client = (scope["client"] or ("-",))[0]
-    method, path = (  # a blank or a newline would make fields of its own
-        urllib.parse.quote(scope[name][:200], "/:", errors="replace") for name in ("method", "path")
-    )
-    code = scope.get(CODE) or exchange.code or "ok"
-    what = f"{method} {path} {exchange.status or '-'} {code}"
-    return f"{exchange.id.decode()} {client} {what} {len(exchange.body)} bytes {seconds:.3f} s"
 
 
 async def _disconnect(receive: Receive) -> None:

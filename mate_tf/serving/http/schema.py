@@ -1,251 +1,388 @@
-"""Bodies: the schemas of requests and replies, for OpenAPI, and JSON, read stricter than usual."""
+"""Requests and replies, each defined once: for reading them and for the OpenAPI document.
 
-import json
-import math
-import re
-import zlib
-from collections.abc import Sequence
-from typing import Any, get_args
+A request is validated with the `Limits` as context (`info.context`) and the numbers of body.py.
+"""
+
+from typing import Annotated, Any, ClassVar, Literal, TypeVar
+
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    Tag,
+    TypeAdapter,
+    ValidationError,
+    WithJsonSchema,
+    model_validator,
+)
 
 from mate_tf.answers.answer import Confidence
-from mate_tf.serving.http import Limits
-from mate_tf.serving.http.limits import RefusedError
+from mate_tf.serving.http import Limits, RefusedError
+from mate_tf.serving.http.body import Number
 from mate_tf.tables.table import AGGREGATIONS
 
-TENSORS = ("question", "table")  # of the V2 protocol
-OUTPUTS = {"answer": "BYTES", "score": "FP64", "prediction": "BYTES"}  # and their types
-OPTIONS = ("alternatives", "min_score")
-OF_PIPELINES = ("model", "padding", "truncation")  # Hugging Face's; there is nothing to choose
-_HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps of surrogates
+T = TypeVar("T")
+INPUTS = {"question": "BYTES", "table": "BYTES"}  # of the V2 protocol, with their types
+OUTPUTS = {"answer": "BYTES", "score": "FP64", "prediction": "BYTES"}
+_MOST_COLUMNS = 255  # as many as models have embeddings for
+_NAMES = {"dict": "an object", "list": "a list", "str": "a text", "bool": "a truth value"}
+_NAMES |= {"int": "a number", "Number": "a number", "NoneType": "null"}
+# What pydantic's errors expect, and their codes.
+_EXPECTED = {f"{kind}_type": ("wrong_type", name) for kind, name in _NAMES.items()} | {
+    "string_type": ("wrong_type", "a text"),
+    "int_type": ("wrong_type", "a whole number"),
+    "float_type": ("wrong_type", "a number"),
+    "model_type": ("wrong_type", "an object"),
+    "literal_error": ("wrong_type", "{expected}"),
+    "too_short": ("empty", "at least 1 element"),
+    "greater_than_equal": ("wrong_value", "at least {ge:g}"),
+    "less_than_equal": ("wrong_value", "at most {le:g}"),
+}
+_FORMS = ("<rows>", "<columns>", "<text>", "<one>", "<many>")  # no parts of a place in a request
 
 
-class Number(str):
-    """A number with the text that it has in the request: 1.50 stays 1.50."""
+def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "") -> T:
+    """The value as of a type below; RefusedError with the place behind `where` if it is none."""
+    try:
+        return kind.validate_python(value, context=limits)
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+    kind_of_error, context = first["type"], first.get("ctx", {})
+    parts = [part for part in first["loc"] if part not in _FORMS]
+    code, expected = _EXPECTED.get(kind_of_error, ("wrong_type", first["msg"]))
+    got = {"empty": "0", "wrong_value": str(first["input"])}.get(code) or _name(first["input"])
+    refused = RefusedError(code, f"expected {expected.format(**context)}, got {got}")
+    if kind_of_error == "literal_error" and parts[-1] == "name":
+        refused.code = "wrong_input" if parts[0] == "inputs" else "wrong_output"
+    elif kind_of_error == "missing":
+        refused = RefusedError("missing", f'expected "{parts.pop()}", which is missing')
+    elif isinstance(context.get("error"), RefusedError):
+        refused = context["error"]
+    for part in reversed(parts):
+        place = f"[{part}]" if isinstance(part, int) else f".{part:.80}"
+        refused.where = f"{place}{refused.where}"
+    refused.where = f"{where}{refused.where}".removeprefix(".")
+    raise refused
 
 
-def read_document(body: bytes, limits: Limits, encoding: str) -> Any:
-    """The JSON value of a body in an encoding, "gzip" or "identity", with texts for numbers.
+def _name(value: Any) -> str:
+    return _NAMES[type(value).__name__]
 
-    Raises:
-        RefusedError: if it is no JSON, has a key twice or a number beyond 64 bits, or is too large.
+
+def check_length(text: str, most: int, place: str = "") -> None:
+    """Refuses a text with more characters."""
+    if len(text) > most:
+        message = f"expected at most {most} characters, got {len(text)}"
+        raise RefusedError("too_long", message, place)
+
+
+def check_size(num_rows: int, num_columns: int, limits: Limits, place: str = "") -> None:
+    """Refuses a table that is too large."""
+    sizes = (("columns", num_columns, _MOST_COLUMNS),)
+    for unit, size, most in (*sizes, ("cells", num_rows * num_columns, limits.max_cells)):
+        if size > most:
+            message = f"expected at most {most} {unit}, got {size}"
+            raise RefusedError(f"too_many_{unit}", message, place)
+
+
+def _check_row(row: Any, size: int, place: str, like: str, expected: str = "a list") -> None:
+    if type(row) is not list:
+        raise RefusedError("wrong_type", f"expected {expected}, got {_name(row)}", place)
+    if len(row) != size:
+        message = f"expected {size} cells as in the {like}, got {len(row)}"
+        raise RefusedError("ragged", message, place)
+
+
+def _cell(value: Any, info: Any) -> Any:
+    if type(value) in (int, Number):
+        return str(value)
+    if isinstance(value, list | dict):
+        expected = "a text, a number, a truth value or null"
+        raise RefusedError("wrong_type", f"expected {expected}, got {_name(value)}")
+    if type(value) is str:
+        check_length(value, info.context.max_cell_characters)
+    return value
+
+
+def _rows(rows: Any, info: Any) -> Any:
+    """Rows whose sizes are right, before their cells are looked at."""
+    size = len(info.data.get("header", ()))
+    if type(rows) is not list or not size:
+        return rows if size else []  # the header's error is the first
+    check_size(len(rows), size, info.context)
+    expected = "a list of cells, as columns named header and rows alone cannot come by name"
+    for index, row in enumerate(rows):
+        _check_row(row, size, f"[{index}]", "header", expected)
+    return rows
+
+
+def _columns(columns: dict[str, Any], info: Any) -> Any:
+    """Columns whose sizes are right, before their cells are looked at."""
+    first = next(iter(columns.values()))
+    size = len(first) if type(first) is list else 0
+    check_size(size, len(columns), info.context)
+    for name, cells in columns.items():
+        check_length(name, info.context.max_cell_characters)
+        _check_row(cells, size, f".{name:.80}", "first column")
+    return columns
+
+
+def _form_of_table(value: Any) -> str | None:
+    if type(value) is not dict:
+        return "<text>" if type(value) is str else None
+    rows = value.get("rows")  # columns may have these names beside others
+    has_lists = type(rows) is list and any(type(row) is list for row in rows)
+    return "<rows>" if has_lists or value.keys() <= {"header", "rows"} else "<columns>"
+
+
+def _question(text: str, info: Any) -> str:
+    if not text.strip():
+        raise RefusedError("empty", "expected a question, got an empty one")
+    check_length(text, info.context.max_question_characters)
+    return text
+
+
+def _few(number: int, info: Any) -> int:
+    if number > (most := info.context.max_alternatives):
+        raise RefusedError("wrong_value", f"expected at most {most} alternatives, got {number}")
+    return number
+
+
+_Some = Annotated[list[T], Field(min_length=1, fail_fast=True)]
+_Any = Annotated[list[T], Field(fail_fast=True)]
+_Whole = Annotated[
+    int,
+    Field(ge=0),
+    BeforeValidator(lambda it: int(it) if type(it) is Number and it.is_integer() else it),
+]
+_CellValue = Annotated[str | float | bool | None, BeforeValidator(_cell)]
+QuestionText = Annotated[
+    str, AfterValidator(_question), WithJsonSchema({"type": "string", "pattern": r"\S"})
+]
+
+
+class _Request(BaseModel):
+    """A part of a request: other keys than its own are refused."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, protected_namespaces=())
+
+    @model_validator(mode="before")
+    @classmethod
+    def _has_its_keys_only(cls, value: Any) -> Any:
+        for key in value if type(value) is dict else ():
+            if key not in cls.model_fields and cls.model_config["extra"] == "forbid":
+                message = f"expected only {', '.join(cls.model_fields)}, got {key!r:.80}"
+                raise RefusedError("unknown_key", message)
+        return value
+
+
+class Table(_Request):
+    """A table by its rows, each with as many cells as the header.
+
+    Tables may also come as columns by name or as CSV text. Columns named header and rows alone
+    cannot come by name.
     """
-    if encoding == "gzip":
-        body = _unpacked(body, limits.max_body_bytes)
-    try:
-        document = json.loads(
-            body.decode(),
-            parse_int=_number,
-            parse_float=_number,
-            parse_constant=_no_constant,
-            object_pairs_hook=_unique,
-        )
-        if _HALF_A_PAIR.search(body):
-            json.dumps(document, ensure_ascii=False).encode()
-    except RefusedError:
-        raise
-    except (ValueError, RecursionError) as error:
-        raise RefusedError("not_json", f"expected JSON in UTF-8: {error}") from None
-    return document
+
+    header: _Some[_CellValue]
+    rows: Annotated[_Some[_Some[_CellValue]], BeforeValidator(_rows)]
 
 
-def _unpacked(body: bytes, most: int) -> bytes:
-    packed = zlib.decompressobj(wbits=31)
-    try:
-        unpacked = packed.decompress(body, most + 1)
-    except zlib.error as error:
-        raise RefusedError("not_gzip", f"expected a body packed by gzip: {error}") from None
-    if len(unpacked) > most:
-        message = f"expected at most {most} bytes once unpacked, got more"
-        raise RefusedError("body_too_large", message, "", 413)
-    if not packed.eof or packed.unused_data:
-        raise RefusedError("not_gzip", "expected one whole body packed by gzip, got less or more")
-    return unpacked
+AnyTable = Annotated[
+    Annotated[Table, Tag("<rows>")]
+    | Annotated[dict[str, _Some[_CellValue]], BeforeValidator(_columns), Tag("<columns>")]
+    | Annotated[str, Tag("<text>")],
+    Discriminator(_form_of_table, "table", "an object or CSV text"),
+]
 
 
-def _number(text: str) -> Number:
-    if text.lstrip("-").isdigit():
-        fits = len(text) <= 20 and -(2**63) <= int(text) < 2**64
-    else:
-        fits = not math.isinf(float(text))
-    if not fits:
-        message = f"expected numbers of 64 bits, got {text:.40}; send it as text"
-        raise RefusedError("number_too_large", message)
-    return Number(text)
+class Place(_Request, extra="ignore"):
+    """A cell of the table."""
+
+    row: _Whole
+    column: _Whole
 
 
-def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON")
+class Previous(_Request, extra="ignore"):
+    """The prediction before a follow-up question, or of it just cells and items.
+
+    Where it was not answered, the first of its alternatives is read.
+    """
+
+    cells: _Any[Place] = []
+    items: _Any[_CellValue] = []
+    answered: bool = True
+    confidence: str = "sure"
+    alternatives: _Any["Previous"] = []
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    unique: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in unique:
-            raise RefusedError("key_twice", f"expected each key once, got {key!r:.80} twice")
-        unique[key] = value
-    return unique
+class _OnTable(_Request):
+    question: QuestionText | None = None
+    table: AnyTable
+    _other: ClassVar[str]  # the field in whose place `question` may be
+
+    @model_validator(mode="after")
+    def _has_either(self) -> "_OnTable":
+        if (self.question is None) == (getattr(self, self._other) is None):
+            raise RefusedError("missing", f'expected "question" or "{self._other}"')
+        return self
 
 
-def _of(*kinds: str, **more: Any) -> dict[str, Any]:
-    return {"type": list(kinds)} | more
+class Question(_OnTable):
+    """Either a `question` about a table or several `questions`."""
+
+    questions: _Some[QuestionText] | None = None
+    previous: Previous | None = None
+    _other = "questions"
 
 
-def _list_of(items: Any, **more: Any) -> dict[str, Any]:
-    return {"type": "array", "minItems": 1, "items": items} | more
+class Query(_OnTable):
+    """A question in the form of Hugging Face's pipelines: either `query` or `question`."""
+
+    query: QuestionText | None = None
+    _other = "query"
 
 
-def _schema(required: Sequence[str], **properties: Any) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "required": list(required),
-        "properties": properties,
-        "additionalProperties": False,
-    }
+class Options(_Request):
+    """How many of the next best answers go with each, and from which score on it is given."""
+
+    alternatives: Annotated[_Whole, AfterValidator(_few)] | None = None
+    min_score: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
-def _all_of(**properties: Any) -> dict[str, Any]:
-    return _schema(list(properties), **properties)
+class _Named(_Request):
+    model_name: str | None = None  # clients may name what is in the path
+    model_version: str | None = None
+    signature_name: str | None = None
 
 
-def _one_of(*names: str) -> dict[str, Any]:
-    return {"oneOf": [{"required": [name]} for name in names]}
+class PredictRequest(Options, _Named):
+    """Questions in KServe's V1 protocol; names beside them are not read."""
+
+    instances: _Some[Question]
 
 
-_CELLS = _list_of(_of("string", "number", "boolean", "null"))
-_TEXT = {"type": "string", "pattern": r"\S"}
-_COLUMNS = {
-    "type": "object",
-    "minProperties": 1,
-    "additionalProperties": _CELLS,
-    "not": {"propertyNames": {"enum": ["header", "rows"]}},
-}
-_TABLE = {
-    "description": "rows, columns by name, or CSV text. Columns named header and rows alone cannot "
-    "come by name: send such a table as rows or CSV text.",
-    "oneOf": [_all_of(header=_CELLS, rows=_list_of(_CELLS)), _COLUMNS, _TEXT],
-}
-_PLACE = {"type": "integer", "minimum": 0}
-_PREVIOUS = _of(
-    "object",
-    "null",
-    description="the prediction before a follow-up question; its confidence, cells and items are "
-    "read, or those of its first alternative where it was not answered",
-    properties={
-        "cells": {
-            "type": "array",
-            "items": {
-                "type": "object",
-                "required": ["row", "column"],
-                "properties": {"row": _PLACE, "column": _PLACE},
-            },
-        },
-        "items": _CELLS | {"minItems": 0},
-    },
-)
-_ASKED = {"question": _TEXT, "questions": _list_of(_TEXT), "previous": _PREVIOUS}
-_INSTANCE = _one_of("question", "questions") | _schema(["table"], table=_TABLE, **_ASKED)
-_WORDS = {"query": _TEXT, "question": _TEXT}
-_QUERY = _one_of("query", "question") | _schema(["table"], table=_TABLE, **_WORDS)
-_QUERIES = {"oneOf": [_QUERY, _list_of(_QUERY)]}
-_ANYTHING = _of("object", "null", description="is not read")
+class PipelineRequest(Options):
+    """Questions in the form of Hugging Face's pipelines, whose parameters are not read."""
 
-
-def _nullable(schema: dict[str, Any]) -> dict[str, Any]:
-    return schema | {"type": ["object", "null"]}
-
-
-def _options(limits: Limits) -> dict[str, Any]:
-    return {
-        "alternatives": _of("integer", "null", minimum=0, maximum=limits.max_alternatives),
-        "min_score": _of("number", "null", minimum=0, maximum=1),
-    }
-
-
-def request_schema(limits: Limits) -> dict[str, Any]:
-    """What `read_request` takes: KServe's V1 protocol, or the form of Hugging Face's pipelines."""
-    options = _options(limits)
-    ignored = _nullable(_schema([], **{name: {} for name in OF_PIPELINES}))
-    return {
-        "oneOf": [
-            _schema(["instances"], instances=_list_of(_INSTANCE), **options),
-            _schema(["inputs"], inputs=_QUERIES, parameters=ignored, **options),
-        ]
-    }
-
-
-def tensors_schema(limits: Limits) -> dict[str, Any]:
-    """What `read_tensors` takes: KServe's V2 protocol."""
-    size = {"type": "integer", "minimum": 1}
-    tensor = _schema(
-        ["name", "shape", "datatype", "data"],
-        name={"enum": list(TENSORS)},
-        shape=_list_of(size, maxItems=1),
-        datatype={"const": "BYTES"},
-        data=_list_of(_TEXT),
-        parameters=_ANYTHING,
-    )
-    each = [{"contains": {"properties": {"name": {"const": name}}}} for name in TENSORS]
-    output = _schema(["name"], name={"enum": list(OUTPUTS)}, parameters=_ANYTHING)
-    told = "the outputs to reply, each once; all of them if there are none"
-    return _schema(
-        ["inputs"],
-        id=_of("string", "null"),
-        inputs={"type": "array", "maxItems": len(TENSORS), "items": tensor, "allOf": each},
-        outputs=_of("array", "null", items=output, description=told),
-        parameters=_nullable(_schema([], **_options(limits))),
-    )
-
-
-_STRING, _NUMBER, _SCORE = {"type": "string"}, _of("number", "null"), {"type": "number"}
-_CELL = _all_of(row=_PLACE, column=_PLACE, text=_STRING, score=_SCORE)
-_ANSWER = {
-    "answer": _STRING,
-    "items": {"type": "array", "items": _STRING},
-    "cells": {"type": "array", "items": _CELL},
-    "aggregation": {"enum": list(AGGREGATIONS)},
-    "value": _NUMBER,
-    "number": _NUMBER,
-    "class_index": _of("integer", "null"),
-    "score": _SCORE,
-}
-_OTHER = _schema(list(_ANSWER), **_ANSWER, note=_STRING)
-_OF_TABLE = {
-    "answered": {"type": "boolean"},
-    "confidence": {"enum": list(get_args(Confidence))},
-    "rows_dropped": {"type": "integer"},
-    "alternatives": {"type": "array", "items": _OTHER},
-    "assumed": {"type": "array", "items": _STRING},
-}
-_PREDICTION = _schema(
-    [*_ANSWER, *_OF_TABLE],
-    **_ANSWER,
-    **_OF_TABLE,
-    note=_STRING,
-)
-_OF_PIPELINE = _all_of(
-    answer=_STRING,
-    coordinates={"type": "array", "items": {"type": "array", "items": _PLACE}},
-    cells={"type": "array", "items": _STRING},
-    aggregator={"enum": list(AGGREGATIONS)},
-    score=_SCORE,
-)
-# What answers a request: predictions, or for Hugging Face's form one answer or a list.
-REPLY_SCHEMA = {
-    "oneOf": [
-        _all_of(predictions=_list_of({"oneOf": [_PREDICTION, _list_of(_PREDICTION)]})),
-        _OF_PIPELINE,
-        _list_of(_OF_PIPELINE),
+    inputs: Annotated[
+        Annotated[Query, Tag("<one>")] | Annotated[_Some[Query], Tag("<many>")],
+        Discriminator(lambda value: "<many>" if isinstance(value, list) else "<one>"),
     ]
-}
-TENSORS_REPLY_SCHEMA = _all_of(
-    model_name=_STRING,
-    id=_STRING,
-    outputs=_list_of(
-        _all_of(
-            name={"enum": list(OUTPUTS)},
-            shape=_list_of(_PLACE, maxItems=1),
-            datatype={"enum": sorted(set(OUTPUTS.values()))},
-            data={"type": "array", "items": _of("string", "number")},
-        )
-    ),
-)
+    parameters: dict[str, Any] | None = None
+
+
+class InputTensor(_Request):
+    """A tensor of texts; a binary one has its `binary_data_size` as parameter and no data."""
+
+    name: Literal["question", "table"]
+    shape: _Some[_Whole]
+    datatype: Literal["BYTES"]
+    data: _Some[str]
+    parameters: dict[str, Any] | None = None
+
+
+class RequestedOutput(_Request):
+    """An output that the reply should have."""
+
+    name: Literal["answer", "score", "prediction"]
+    parameters: dict[str, Any] | None = None
+
+
+class InferParameters(Options):
+    """The options; outputs come as JSON even if they may come as binary data."""
+
+    binary_data_output: bool | None = None
+
+
+class InferRequest(_Named):
+    """Questions in KServe's V2 protocol: the tensors `question` and `table`."""
+
+    id: str | None = None
+    inputs: _Some[InputTensor]
+    outputs: _Any[RequestedOutput] | None = None
+    parameters: InferParameters | None = None
+
+
+class _Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid", protected_namespaces=())
+
+
+class Refusal(_Reply):
+    """The reason why a request was not answered."""
+
+    error: str
+    code: str
+    where: str = ""
+
+
+class Cell(_Reply):
+    """A cell that answers a question, counted from zero and without the header."""
+
+    row: int
+    column: int
+    text: str
+    score: float
+
+
+_Aggregation = Annotated[str, Field(json_schema_extra={"enum": list(AGGREGATIONS)})]
+
+
+class Alternative(_Reply):
+    """One of the next best answers."""
+
+    answer: str
+    items: list[str]
+    cells: list[Cell]
+    aggregation: _Aggregation
+    value: float | None
+    number: float | None
+    class_index: int | None
+    score: float
+    note: str = ""
+
+
+class Answer(Alternative):
+    """An answer, as `mate-tf ask --json` prints it."""
+
+    answered: bool
+    confidence: Confidence
+    rows_dropped: int
+    alternatives: list[Alternative]
+    assumed: list[str]
+
+
+class PredictReply(_Reply):
+    """The answers in the instances' order; a list of them where there were `questions`."""
+
+    predictions: list[Answer | list[Answer]]
+
+
+class PipelineAnswer(_Reply):
+    """An answer in the form of Hugging Face's pipelines."""
+
+    answer: str
+    coordinates: list[list[int]]
+    cells: list[str]
+    aggregator: _Aggregation
+    score: float
+
+
+class OutputTensor(_Reply):
+    """A tensor of a reply."""
+
+    name: str
+    shape: list[int]
+    datatype: str
+    data: list[str | float]
+
+
+class InferReply(_Reply):
+    """The answers in KServe's V2 protocol."""
+
+    model_name: str
+    model_version: str
+    id: str
+    outputs: list[OutputTensor]

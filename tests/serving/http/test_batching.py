@@ -1,7 +1,6 @@
 """Which questions are read and asked together, with a model that says what it is asked."""
 
 import asyncio
-import gzip
 import json
 import threading
 import types
@@ -12,13 +11,13 @@ import pytest
 from hypothesis import given
 
 from mate_tf.answers.answer import Answer
-from mate_tf.serving.http import Limits
-from mate_tf.serving.http.app import Batcher, TableModel, Unread
-from mate_tf.serving.http.limits import RefusedError
+from mate_tf.serving.http import Limits, RefusedError
+from mate_tf.serving.http.app import Service
+from mate_tf.serving.http.batching import Batcher
+from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.requests import read_request
 
 CRASHES = "crash"
-PACKED = {"content-encoding": "gzip"}
 
 
 class Asked(NamedTuple):
@@ -131,30 +130,30 @@ def test_after_the_end_what_waits_is_answered_and_nothing_more():
     assert texts(futures) == list("123")
 
 
-def test_a_small_body_is_read_while_a_large_one_is():
-    may_go_on = threading.Event()
+def test_a_small_body_is_read_while_a_large_one_is_and_nobody_asks_for_one_that_left():
+    may_go_on, prepared = threading.Event(), []
 
     def prepare(pairs):
-        ((table, _),) = pairs
+        ((table, question),) = pairs
+        prepared.append(question.text)
         assert table.num_rows == 1 or may_go_on.wait(60)
-        return [table.num_rows]
+        return [Asked(question.text)]
 
-    metrics = types.SimpleNamespace(batch=types.SimpleNamespace(observe=None))
-    model = TableModel("tables", Limits(), metrics)
-    model.begin(types.SimpleNamespace(prepare=prepare, answer_prepared=None), 0, 0.0)
+    service = Service("tables", Limits())
+    service.begin(types.SimpleNamespace(prepare=prepare, answer_prepared=Model()), 0, 0.0)
 
-    def read(num_rows, headers):
-        asked = {"question": "a", "table": {"header": ["b"], "rows": [["c" * 10]] * num_rows}}
-        body = json.dumps({"instances": [asked]}).encode()
-        body = gzip.compress(body) if headers == PACKED else body
-        return model.preprocess(Unread.of(read_request, body, headers))
+    async def answer(text, num_rows):
+        asked = {"question": text, "table": {"header": ["b"], "rows": [["c" * 10]] * num_rows}}
+        body = Body(json.dumps({"instances": [asked]}).encode())
+        return (await service.answer(body, read_request))["predictions"][0]["answer"]
 
     async def run():
-        large = [asyncio.create_task(read(3_000, headers)) for headers in ({}, PACKED)]
-        _, rows = await read(1, {})
-        assert rows == [1] and not any(one.done() for one in large)
+        large, gone = [asyncio.create_task(answer(text, 3_000)) for text in ("large", "gone")]
+        assert await answer("small", 1) == "small" and not large.done()
+        gone.cancel()
         may_go_on.set()
-        return [rows for _, rows in await asyncio.gather(*large)]
+        return await large
 
-    assert asyncio.run(run()) == [[3_000], [3_000]]
-    assert model.batcher.close()
+    assert asyncio.run(run()) == "large"
+    assert service.batcher.close()
+    assert sorted(prepared) == ["large", "small"]

@@ -3,20 +3,21 @@
 import asyncio
 import contextlib
 
-from mate_tf.serving.http.limits import Connections, GuardedLoop
+from mate_tf.serving.http.connections import Connections
 
 HTTP = b"HTTP/1.1 "
+CHUNKED = {"headers": [(b"transfer-encoding", b"chunked")]}
 
 
 class Echo(asyncio.Protocol):
     """Answers each line once `reply` is called; a line is a request."""
 
-    def __init__(self, connections, open_):
-        self.connections = connections
+    def __init__(self, app_state, open_):
+        self.connection = app_state["connection"]
         open_.append(self)
-        self.is_lost = asyncio.Event()
+        self.is_lost, self.asked = asyncio.Event(), asyncio.Event()
         self.request = contextlib.ExitStack()
-        self.asked = asyncio.Event()
+        self.sizes: list[int] = []
 
     def connection_made(self, transport):
         self.transport = transport
@@ -26,26 +27,29 @@ class Echo(asyncio.Protocol):
         self.is_lost.set()
 
     def data_received(self, data):
-        busy = self.connections.busy(self.transport.get_extra_info("peername"))
-        connection = self.request.enter_context(busy)
+        self.sizes.append(len(data))
+        if not self.asked.is_set():
+            self.request.enter_context(self.connection.busy(CHUNKED))
         if data.endswith(b"\n"):
-            connection.has_asked("1.1")
+            self.connection.asks_in = "1.1"
             self.asked.set()
 
     def reply(self):
+        self.connection.asks_in = None
         self.transport.write(b"reply")
         self.request.close()
 
 
 def run(client, most=10, idle_seconds=60.0):
-    """What a client of a server gets, and the codes of refusals."""
+    """The outcome of a client of a server, and the codes of refusals."""
     codes: list[str] = []
     connections = Connections(most, idle_seconds, codes.append)
 
     async def serve():
         open_: list[Echo] = []
+        protocol = connections.protocol(Echo)
         loop = asyncio.get_running_loop()
-        server = await loop.create_server(lambda: Echo(connections, open_), "127.0.0.1", 0)
+        server = await loop.create_server(lambda: protocol(open_=open_), "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         writers = []
 
@@ -55,13 +59,12 @@ def run(client, most=10, idle_seconds=60.0):
             return reader, writer
 
         async with server:
-            found = await client(connect, open_)
+            outcome = await client(connect, open_)
             for one in (*open_, *writers):
                 one.transport.abort()
-        return found
+        return outcome
 
-    with asyncio.Runner(loop_factory=lambda: GuardedLoop(connections)) as runner:
-        return runner.run(serve()), codes
+    return asyncio.run(serve()), codes
 
 
 def test_a_connection_without_a_request_is_closed_in_time():
@@ -111,11 +114,25 @@ def test_a_client_that_ends_what_it_sends_gets_its_reply():
         reader, writer = await connect()
         writer.write(b"a\n")
         writer.write_eof()
-        told = await reader.readuntil(b"\r\n\r\n")
+        interim = await reader.readuntil(b"\r\n\r\n")
         open_[0].reply()
-        return told, await reader.read()
+        return interim, await reader.read()
 
     assert run(client) == ((HTTP + b"102 Processing\r\n\r\n", b"reply"), [])
+
+
+def test_a_body_in_too_many_chunks_is_cut_off_and_none_is_read_at_once():
+    async def client(connect, open_):
+        _, writer = await connect()
+        writer.write(b"1\r\na\r\n" * 100_000)
+        while not open_:
+            await asyncio.sleep(0)
+        await open_[0].is_lost.wait()
+        return open_[0].sizes
+
+    sizes, codes = run(client)
+    assert codes == ["too_many_chunks"]
+    assert max(sizes) <= 8 * 1024 and sum(sizes) < 100_000
 
 
 def test_the_request_of_a_client_that_is_gone_ends():
