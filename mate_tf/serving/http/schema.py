@@ -52,15 +52,16 @@ def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "")
         first = error.errors(include_url=False)[0]
     kind_of_error, context = first["type"], first.get("ctx", {})
     parts = [part for part in first["loc"] if part not in _FORMS]
-    code, expected = _EXPECTED.get(kind_of_error, ("wrong_type", first["msg"]))
-    got = {"empty": "0", "wrong_value": str(first["input"])}.get(code) or _name(first["input"])
-    refused = RefusedError(code, f"expected {expected.format(**context)}, got {got}")
-    if kind_of_error == "literal_error" and parts[-1] == "name":
-        refused.code = "wrong_input" if parts[0] == "inputs" else "wrong_output"
+    if isinstance(context.get("error"), RefusedError):
+        refused = context["error"]
     elif kind_of_error == "missing":
         refused = RefusedError("missing", f'expected "{parts.pop()}", which is missing')
-    elif isinstance(context.get("error"), RefusedError):
-        refused = context["error"]
+    else:
+        code, expected = _EXPECTED.get(kind_of_error, ("wrong_type", first["msg"]))
+        if kind_of_error == "literal_error" and parts[-1] == "name":
+            code = "wrong_input" if parts[0] == "inputs" else "wrong_output"
+        got = {"empty": "0", "wrong_value": str(first["input"])}.get(code) or _name(first["input"])
+        refused = RefusedError(code, f"expected {expected.format(**context)}, got {got}")
     for part in reversed(parts):
         place = f"[{part}]" if isinstance(part, int) else f".{part:.80}"
         refused.where = f"{place}{refused.where}"
