@@ -151,6 +151,7 @@ def test_a_small_body_is_read_while_a_large_one_is_and_nobody_asks_for_one_that_
         large, gone = [asyncio.create_task(answer(text, 3_000)) for text in ("large", "gone")]
         assert await answer("small", 1) == "small" and not large.done()
         gone.cancel()
+        await asyncio.wait([gone])
         may_go_on.set()
         return await large
 
