@@ -8,7 +8,7 @@ from mate_tf.tables.drawing import error_text
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """What a client may take; the options of `mate-tf serve` with these names say the rest."""
+    """The most that a client may take, as the options of `mate-tf serve` with these names say."""
 
     max_body_bytes: int = 2 * 1024**2
     max_questions: int = 16

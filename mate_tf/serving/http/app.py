@@ -113,7 +113,7 @@ class _App(fastapi.FastAPI):
 
 
 def _takes(*names: str) -> dict[str, Any]:
-    """What OpenAPI is told of a path that takes a request of one of these kinds."""
+    """The description of a path that takes a request of one of these kinds, for OpenAPI."""
     kinds = [{"$ref": _SCHEMAS + name} for name in names]
     content = {JSON: {"schema": {"anyOf": kinds} if len(kinds) > 1 else kinds[0]}}
     packing = {

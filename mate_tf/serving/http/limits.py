@@ -1,4 +1,4 @@
-"""What requests may take of the server: bytes and time; and how they are refused and logged."""
+"""Limits of requests, bytes and time; and how requests are refused and logged."""
 
 import asyncio
 import contextlib
