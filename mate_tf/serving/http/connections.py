@@ -12,17 +12,18 @@ _PROCESSING = b"HTTP/1.1 102 Processing\r\n\r\n"  # any client passes over it
 _TELL_SECONDS = 0.2
 _READ_BYTES = 8 * 1024  # at once: as chunks of one byte they take 16 ms
 _MOST_LINES = 20_000  # of a body in chunks; each chunk has two
+_LATE = RefusedError("slow_head", "expected a request in time")
+_SMALL_CHUNKS = RefusedError("too_many_chunks", "expected a body in larger chunks")
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Passes on what uvicorn's protocol reads, in small pieces, and knows its requests.
-
-    It ends when it is idle too long, or when a body comes in too many chunks, and then says why.
-    """
+    """Passes what is read on to uvicorn's protocol, in small pieces; ends when it is idle."""
 
     def __init__(self, connections: "Connections", protocol: Callable[..., Any], options: Any):
         self._all = connections
         self._protocol = protocol(**options | {"app_state": {"connection": self}})
+        self.pause_writing = self._protocol.pause_writing  # type: ignore[method-assign]
+        self.resume_writing = self._protocol.resume_writing  # type: ignore[method-assign]
         self._buffer = bytearray(_READ_BYTES)
         self._timer: asyncio.TimerHandle | None = None
         self._has_ended = self._is_chunked = False
@@ -47,29 +48,21 @@ class Connection(asyncio.BufferedProtocol):
         data = bytes(self._buffer[:nbytes])
         self._num_lines += data.count(b"\r\n") if self._is_chunked else 0
         if self._num_lines > _MOST_LINES:
-            self._end(413, RefusedError("too_many_chunks", "expected a body in larger chunks"))
+            self._end(413, _SMALL_CHUNKS)
         elif not self.transport.is_closing():
             self._protocol.data_received(data)
 
     def eof_received(self) -> bool:
-        """Keeps the connection for a reply: a client may end what it sends before it reads.
-
-        Whether it has rather left shows once something is sent to it, for the second time.
-        """
+        """Keeps the connection for a reply: a client may end what it sends before it reads."""
         self._has_ended = self.asks_in is not None
         self._tell()
         return self._has_ended
 
     def _tell(self) -> None:
+        # Whether it has rather left shows once something is sent to it, for the second time.
         if self.asks_in == "1.1":  # 1.0 knows no reply before the reply
             self.transport.write(_PROCESSING)
             self._wait(_TELL_SECONDS, self._tell)
-
-    def pause_writing(self) -> None:
-        self._protocol.pause_writing()
-
-    def resume_writing(self) -> None:
-        self._protocol.resume_writing()
 
     @contextlib.contextmanager
     def busy(self, scope: Any) -> Iterator[None]:
@@ -88,8 +81,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _wait_for_request(self) -> None:
         self._all.add(self)
-        late = RefusedError("slow_head", "expected a request in time")
-        self._wait(self._all.idle_seconds, lambda: self._end(408, late))
+        self._wait(self._all.idle_seconds, lambda: self._end(408, _LATE))
 
     def _wait(self, seconds: float = 0.0, then: Callable[[], None] | None = None) -> None:
         if self._timer is not None:
