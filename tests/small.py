@@ -148,6 +148,22 @@ def export_small(
     return folder
 
 
+def text_input(questions: Sequence[Any], tables: Sequence[Any], padding: str = "") -> Any:
+    """The inputs of the signature `tables`, of a `Table` for each question."""
+    import tensorflow as tf
+
+    def padded(values: list[Any]) -> Any:
+        return tf.ragged.constant(values, tf.string).to_tensor(padding)
+
+    return {
+        "questions": tf.constant(questions),
+        "headers": padded([list(table.header) for table in tables]),
+        "cells": padded([list(map(list, table.rows)) for table in tables]),
+        "num_rows": tf.constant([table.num_rows for table in tables]),
+        "num_columns": tf.constant([table.num_columns for table in tables]),
+    }
+
+
 def write_run(folder: pathlib.Path, config: Any = None) -> pathlib.Path:
     """Writes a run with the same random weights every time; of table questions by default."""
     import keras

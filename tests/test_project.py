@@ -234,7 +234,7 @@ SERVER = {"fastapi", "prometheus_client", "pydantic", "starlette", "uvicorn"}
 ALSO = {
     "mate_tf/command_line": {"rich"},
     "mate_tf/serving/http": SERVER,
-    "mate_tf/serving/raw_text": {"tensorflow_text"},
+    "mate_tf/serving": {"tensorflow_text"},  # by text_signature alone
 }
 
 

@@ -15,7 +15,7 @@ Without a run it exports the model that MATE_TF_MODEL names, or the one that com
 
 The folder answers with every command that takes --model, and serves with stock TensorFlow Serving:
 the signature serving_default takes serialized tf.Examples, features the nine token features, and
-tables raw text. An exported model that is there already is replaced, with its calibration.
+tables text. An exported model that is there already is replaced, with its calibration.
 
 --checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
 of one on the Hub (pip install 'mate_tf[hub]'), or a TF1 checkpoint with its bert_config.json, for

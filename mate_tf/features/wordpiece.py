@@ -3,7 +3,7 @@
 The steps are those of BERT's tokenizer (Devlin et al., 2019): clean, lower-case, decompose and drop
 accents, split at white space, punctuation and CJK characters, then match the longest pieces. TAPAS
 adds one: a text without a letter or a digit, or "n/a", is the single token [EMPTY].
-mate_tf/serving/raw_text/features.py does the same inside a graph.
+mate_tf/serving/text_signature.py does the same inside a graph.
 """
 
 import bisect

@@ -1,8 +1,7 @@
 """A model as a SavedModel with its signatures, or as a folder that other machines load.
 
-There are up to three signatures: on serialized examples, on token features, on raw tables. The
-last, `tables`, takes questions and tables as text and returns answers as text; its graph holds
-wordpieces and the reading of numbers and outputs. To load a folder that has it, the operations of
+There are up to three signatures: on serialized examples, on token features, and on questions and
+tables as text (text_signature.py). To load a folder that has the last, the operations of
 tensorflow_text are needed, in Python `import tensorflow_text`. In `assets.extra` the folder carries
 the vocabulary, the configuration, a text about the signatures and perhaps a calibration.
 
@@ -49,17 +48,17 @@ CARD = "README.md"
 # What a card may say of a model beside what is known of it: keys of the Hub's metadata.
 _SAID = ("base_model", "datasets", "language", "license", "metrics", "tags")
 
-_RAW_INPUT = dict(
+_TEXT_INPUT = dict(
     questions=tf.TensorSpec([None], tf.string, "questions"),
     headers=tf.TensorSpec([None, None], tf.string, "headers"),
     cells=tf.TensorSpec([None, None, None], tf.string, "cells"),
     num_rows=tf.TensorSpec([None], tf.int32, "num_rows"),
     num_columns=tf.TensorSpec([None], tf.int32, "num_columns"),
 )
-# Options of the features that need more than raw input, or have no code in the graph.
+# Options of the features that need more than this, or have no code in the graph.
 _REFUSED = (
-    *("drop_rows_to_fit", "histogram_row", "original_conversion", "prune_columns"),
-    *("use_context_heading", "use_document_title"),
+    *("cell_trim_length", "drop_rows_to_fit", "histogram_row", "original_conversion"),
+    *("prune_columns", "trim_cells", "use_context_heading", "use_document_title"),
 )
 
 
@@ -81,17 +80,18 @@ def export_saved_model(
 
     With a Linformer, S is its sequence_length; examples are padded to it, features must have it.
 
-    The third, `tables`, takes raw text: questions string [B], headers string [B, C], cells string
+    The third, `tables`, takes text: questions string [B], headers string [B, C], cells string
     [B, R, C], and each table's num_rows and num_columns, int32 [B]. It returns
 
         table question answering: answers and aggregations string [B], scores float32 [B],
-            cell_scores float32 [B, R, C] and selected bool [B, R, C].
+            cell_scores float32 [B, R, C] and selected bool [B, R, C]. The answer is empty where
+            the aggregation is not computed in the graph, or cannot be of these cells; where it is
+            ABSENT, no cell is selected either.
         classification: answers string [B], class_indices int32 [B], scores float32 [B] and
             class_logits [B, C].
 
-    `describe_signatures` says how these answers differ from the library's, and `why_no_tables`
-    which models lack the signature. Input beyond a limit is a tf.errors.InvalidArgumentError for
-    the whole batch.
+    docs/serving.md says what it reads, and `why_no_tables` which models lack it. Input beyond a
+    limit is a tf.errors.InvalidArgumentError for the whole batch.
 
     Args:
         model: the built model.
@@ -163,6 +163,8 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
     if encoder.attention.is_grammar_guided:
         return "grammar-guided attention needs a tagger of parts of speech"
     refused = [name for name in _REFUSED if getattr(features, name)]
+    if features.numbers_version == 1:
+        refused.append("numbers_version 1")
     if refused:
         return f"features with {', '.join(refused)} are not made in the graph"
     return None
@@ -198,16 +200,21 @@ def exported_signatures(
         padded = (_padded(parsed[name], encoder.fixed_length) for name in names)
         return run(*padded)
 
-    @tf.function(input_signature=list(_RAW_INPUT.values()), autograph=False)
+    @tf.function(input_signature=list(_TEXT_INPUT.values()), autograph=False)
     def tables_signature(*given):
-        from mate_tf.serving.raw_text.answers import cell_answers, class_answers
-        from mate_tf.serving.raw_text.features import RawInput, build_features
+        from mate_tf.serving.text_signature import (
+            TextInput,
+            build_features,
+            cell_answers,
+            class_answers,
+        )
 
-        asked = build_features(wordpiece, feature_config, encoder.fixed_length, RawInput(*given))
-        outputs = _finite(run(*asked.tokens[: len(names)]))
+        given = TextInput(*given)
+        tokens, columns = build_features(wordpiece, feature_config, encoder.fixed_length, given)
+        outputs = _finite(run(*tokens[: len(names)]))
         if isinstance(task, ClassificationConfig):
             return class_answers(task, outputs)
-        return cell_answers(task, asked, outputs)
+        return cell_answers(task, tokens, columns, outputs)
 
     signatures = {"serving_default": examples_signature, "features": features_signature}
     if why_no_tables(encoder, task, feature_config) is None:
@@ -253,29 +260,17 @@ def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None
         parts += [("returns", *output) for output in function.structured_outputs.items()]
         lines += [name, *(f"  {how} {of}: {s.dtype.name} {list(s.shape)}" for how, of, s in parts)]
         lines += [""]
-    no_tables = f"There is no signature `tables` on raw tables: {why_no_tables}."
-    return "\n".join([*lines, _OF_TABLES if why_no_tables is None else no_tables]) + "\n"
+    of_tables = _OF_TABLES
+    if why_no_tables is not None:
+        of_tables = f"There is no signature `tables` on text: {why_no_tables}."
+    return "\n".join([*lines, of_tables]) + "\n"
 
 
 _OF_TABLES = """\
-The signature `tables` asks questions about tables that are given as text, in UTF-8. Tables of
-different sizes are padded to one [B, R, C], with anything; num_rows (without the header) and
-num_columns say how large each is. A batch with a table beyond a limit is refused. The answers are
-those of the library (`mate_tf.from_pretrained`), except that
-
-- scores are the model's, without the calibration that the folder may have;
-- there is no conversation (prev_label_ids are 0), no least score and no alternatives;
-- numbers and dates are read in the graph. In rare texts this changes column_ranks,
-  inv_column_ranks, numeric_relations and what is computed: beside letters that are not ASCII the
-  end of a word is not seen; a length of time in words has each unit once, the longest first; where
-  values are read by themselves (columns of text, the words of a question, models of before numbers
-  were read by column) only ASCII digits are read, of values that overlap without one being within
-  the other ("1 may 5", "4 may 2004.", "1,1024") each begins where the last one ended, and a number
-  too large for single precision, or a February 29 that is not in its year, is not read;
-- sums are added up one by one in double precision, not exactly.
-
-What is loaded needs the operations of tensorflow_text: in Python `import tensorflow_text` first.
-TensorFlow Serving has them."""
+`tables` takes tables of different sizes padded to one, with anything; num_rows (without the header)
+and num_columns say how large each is. It reads numbers in plain notation and ISO dates alone, and
+its scores are not calibrated. Loading it needs the operations of tensorflow_text: in Python `import
+tensorflow_text` first; TensorFlow Serving has them."""
 
 
 def _finite(outputs: Outputs) -> Outputs:

@@ -1,7 +1,7 @@
 """How people write numbers, dates and times: the words and the expressions that values.py reads.
 
-The expressions are for texts in lower case and plain characters. They are written for Python and
-for RE2, so that the graph of an exported model reads cells alike (serving/raw_text).
+The expressions are for texts in lower case and plain characters. RE2 reads MISSING too, for the
+graph of an exported model (serving/text_signature.py).
 """
 
 import re

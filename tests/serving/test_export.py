@@ -17,11 +17,10 @@ from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import export_saved_model
 from mate_tf.serving.loading import from_pretrained
-from mate_tf.serving.raw_text.features import raw_input
 from mate_tf.serving.stored import serving_features
 from mate_tf.tables.table import Question, Table
 from mate_tf.weights.folder import WARM_UP_FILE
-from tests.small import ENCODER, cases, export_small, without_tables, write_vocabulary
+from tests.small import ENCODER, cases, export_small, text_input, without_tables, write_vocabulary
 
 WORDS = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] city country rome paris".split()
 CAPITALS = Table.from_rows(
@@ -198,14 +197,13 @@ def test_a_linformer_is_exported_and_answers_like_itself(linformer):
         assert_alike(loaded.answer(table, "which city"), ours.answer(table, "which city"))
     assert seen_lengths(loaded, tables) == [150] * 3
 
-    # In serialized examples and raw tables.
+    # In serialized examples and text.
     signatures = tf.saved_model.load(str(directory)).signatures
     signature = signatures["serving_default"]
     assert_examples_alike(model, vocab_file, signature, tables, 150)
     with pytest.raises(tf.errors.InvalidArgumentError, match="expected sequences of 150 tokens"):
         assert_examples_alike(model, vocab_file, signature, [rows_of_rome(160)])
-    raw = raw_input(["which city"] * 3, tables)
-    found = signatures["tables"](**{n: tf.constant(v.tolist()) for n, v in raw.items()})["answers"]
+    found = signatures["tables"](**text_input(["which city"] * 3, tables))["answers"]
     expected_texts = [loaded.answer(table, "which city").text for table in tables]
     assert [text.decode() for text in found.numpy()] == expected_texts
 

@@ -1,4 +1,4 @@
-"""The benchmarks, on what is made up and in seconds, and a comparison of signatures."""
+"""The benchmarks, on what is made up and in seconds."""
 
 import functools
 import json
@@ -6,13 +6,8 @@ import json
 import pytest
 import tensorflow as tf
 
-from experiments.benchmarks.compare_signatures import different_features
 from experiments.benchmarks.runners import matrix_flops
-from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.tables.table import Question, Table
-from tests.small import export_small, succeeded, write_lines, write_vocabulary
+from tests.small import succeeded, write_lines, write_vocabulary
 
 
 def run(folder, *options: str) -> str:
@@ -76,47 +71,6 @@ def test_of_shapes_that_are_not_known_it_says_nothing(shape):
     graph = tf.function(lambda rows: tf.matmul(rows, rows, transpose_b=True))
     concrete = graph.get_concrete_function(tf.TensorSpec(shape))
     assert matrix_flops(concrete.graph) is None
-
-
-ROWS = (
-    ("first", "a b", [["1", "c"], ["2", "d"]]),
-    ("long", "c " * 90, [["1", "c"], ["2", "d"]]),
-    ("second", "h 2", [["1", "e"], ["f", "g"], ["may 5", "h"]]),
-)
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    """An exported model with random weights, and beside it a file of questions."""
-    directory = tmp_path_factory.mktemp("compare")
-    export_small(directory / "model", 64, tables=True)
-    lines = []
-    for id_, question, rows in ROWS:
-        table = {"id": id_, "header": ["a", "b"], "rows": rows}
-        lines.append({"id": id_, "question": question, "answers": [], "table": table})
-    write_lines(directory / "dev.jsonl", *lines)
-    return directory
-
-
-@pytest.mark.medium
-def test_tables_are_answered_and_refused_as_by_the_library(folder):
-    flags = f"--model={folder / 'model'}", f"--data={folder / 'dev.jsonl'}", "--task=JSONL"
-    done = succeeded("experiments.benchmarks.compare_signatures", *flags)
-    assert done.stdout.splitlines() == [
-        "library: 3 questions, 1 refused",
-        "tables: 3 of 3 the same, 100.00 %",
-    ]
-
-
-@pytest.mark.medium
-def test_the_features_that_the_graph_makes_in_another_way_are_named(folder):
-    builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), FeatureConfig(max_seq_length=64))
-    table = Table.from_rows([["a"], ["1103"], ["1"]])
-    assert different_features(builder, None, table, Question("a 1103")) == []
-    # The graph reads the parts of a length of time in one order alone.
-    table = Table.from_rows([["a"], ["30m 1h"], ["2h 1m"]])
-    found = different_features(builder, None, table, Question("a"))
-    assert found == ["column_ranks", "inv_column_ranks"]
 
 
 @pytest.fixture(scope="module")

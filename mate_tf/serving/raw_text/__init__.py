@@ -1,1 +1,0 @@
-"""The signature on raw text: tokenizing and reading the answer inside the graph."""
