@@ -150,10 +150,22 @@ def test_features_are_the_library_s_for_plain_numbers_dates_and_clocks(pairs):
     assert_like_the_library(pairs)
 
 
-def test_what_is_not_plain_has_no_rank():
-    cells = ["1.234,5", "3 January 2024", "5 million", "9:30 pm", "two", "1 Main St", "007"]
-    tokens, _ = features([(from_rows([["a"], [cell], [cell]]), "more than two?") for cell in cells])
-    assert not tf.reduce_max(tokens.column_ranks).numpy()
+# As docs/serving.md lists them.
+READ = (
+    "1234|1,234.5|-3|+3|\u22123|3rd|$5|5 EUR|5%|5 km|2024-01-31|2024-01|2024-01-31 10:30|1500|2100|"
+    "9:30|09:30:15"
+)
+NOT_READ = (
+    "1.234,5|1 234|(3)|1e5|5 million|three|5k|~5|5 apples|31/01/2024|January 31, 2024|2024-W05|"
+    "9:30 am|1h 30m|007|1 Main St"
+)
+
+
+@cases("cells, rank", (READ, 1), (NOT_READ, 0))
+def test_what_is_read_and_what_is_not(cells, rank):
+    pairs = [(from_rows([["a"], [cell]]), "more than two?") for cell in cells.split("|")]
+    tokens, _ = features(pairs)
+    assert set(tf.reduce_max(tokens.column_ranks, axis=1).numpy().tolist()) == {rank}
     assert not tf.reduce_max(tokens.numeric_relations).numpy()
 
 
