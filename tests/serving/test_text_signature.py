@@ -24,7 +24,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.loading import find_model
+from mate_tf.serving.stored import find_model
 from mate_tf.tables.table import PAIRED, Question, Table
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.small import ROOT, cases, text_input
