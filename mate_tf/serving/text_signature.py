@@ -135,7 +135,7 @@ _CLOCK = r"(\d{1,2}):([0-5]\d)(?::([0-5]\d))?"
 _TIME = f"(?:{_DATE})?[ t]?(?:{_CLOCK})?"  # year, month, day, hour, minute, second
 _IN_QUESTION = notations.ungrouped(
     rf"\b{_DATE}(?:[ t]{_CLOCK})?\b|\b{_CLOCK}\b"
-    rf"|{_MINUS}?(?:(?:{_CURRENCY}) ?)?\b\d+(?:,\d{{3}})*(?:\.\d+)?\b"
+    rf"|{_MINUS}?(?:(?:{_CURRENCY}) ?)?\b\d+(?:,\d{{3}})*(?:\.\d+)?(?:st|nd|rd|th)?\b"
 )
 # Seconds of the least part that a date gives, by how many it gives of year, month, day and time.
 # Months have 31 days here, for dates are only compared.
@@ -281,29 +281,29 @@ def build_features(
     tokenize = graph_wordpiece(wordpiece)
     pieces = tokenize(tf.boolean_mask(texts, is_text))  # [N, (pieces)]
     indices = tf.gather(tf.where(is_text), pieces.value_rowids())  # int64 [P, 3]
-    _, rows, columns = tf.unstack(tf.cast(indices, tf.int32), axis=1)  # [P] each
-
-    read = read_columns(tf.where(is_cell, given.cells, ""))
-    one = tf.ones_like(pieces.values)
-    values = [pieces.values, one, one, columns + 1, rows, 0 * one]
-    for grid in (*ranks(read), relations(read, given.questions)):  # [B, R, C] each
-        values.append(tf.gather_nd(tf.pad(grid, [[0, 0], [1, 0], [0, 0]]), indices))
-    of_tables = tf.RaggedTensor.from_value_rowids(
-        tf.stack(values, axis=1), indices[:, 0], shape[0], validate=False
-    )
+    table_ids = tf.RaggedTensor.from_value_rowids(
+        pieces.values, indices[:, 0], shape[0], validate=False
+    )  # [B, (tokens)]
     cls, sep = (tf.fill([shape[0], 1], special) for special in (wordpiece.cls, wordpiece.sep))
     text_ids = tf.concat([cls, tokenize(given.questions), sep], axis=1)
-    of_texts = tf.stack([text_ids.values, tf.ones_like(text_ids.values)], axis=1)
-    of_texts = text_ids.with_values(tf.pad(of_texts, [[0, 0], [0, len(values) - 2]]))
-    both = tf.concat([of_texts, of_tables], axis=1)  # [B, (tokens), features]
-    num_tokens, longest = both.row_lengths(), config.max_seq_length
-    if longest is not None:
+    num_tokens, longest = text_ids.row_lengths() + table_ids.row_lengths(), config.max_seq_length
+    if longest is not None:  # before numbers are compared
         message = f"expected at most {longest} tokens, got {{}}"
-        num_tokens = _once_for_each(num_tokens, num_tokens > longest, message, num_tokens)
+        given = _once_for_each(given, num_tokens > longest, message, num_tokens)
     length = tf.constant(fixed_length or 0, tf.int64)
     if fixed_length is None:
         length = -(-tf.reduce_max(num_tokens) // LENGTH_STEP) * LENGTH_STEP
         length = tf.minimum(length, longest or length)
+
+    read = read_columns(tf.where(is_cell, given.cells, ""))
+    _, rows, columns = tf.unstack(tf.cast(indices, tf.int32), axis=1)  # [P] each
+    one = tf.ones_like(pieces.values)
+    values = [pieces.values, one, one, columns + 1, rows, 0 * one]
+    for grid in (*ranks(read), relations(read, given.questions)):  # [B, R, C] each
+        values.append(tf.gather_nd(tf.pad(grid, [[0, 0], [1, 0], [0, 0]]), indices))
+    of_texts = tf.stack([text_ids.values, tf.ones_like(text_ids.values)], axis=1)
+    of_texts = text_ids.with_values(tf.pad(of_texts, [[0, 0], [0, len(values) - 2]]))
+    both = tf.concat([of_texts, table_ids.with_values(tf.stack(values, axis=1))], axis=1)
     batch = both.to_tensor(shape=tf.stack([-1, length, -1]))  # [B, S, features]
     return TokenFeatures(*tf.unstack(batch, len(values), axis=2)), read
 
