@@ -143,7 +143,7 @@ _SECONDS = (1.0, 12 * 31 * 86_400.0, 31 * 86_400.0, 86_400.0, 1.0)
 
 
 class Values(NamedTuple):
-    """What texts say, each by itself; NaN of those that do not say it."""
+    """Readings of texts, each by itself; NaN of those that do not say it."""
 
     number: tf.Tensor  # float64
     unit: tf.Tensor  # string, of the number
@@ -221,7 +221,7 @@ def read_columns(cells: tf.Tensor) -> Columns:
 
 
 def _keys(values: tf.Tensor, num_parts: tf.Tensor) -> tf.Tensor:
-    """What values [..., X] are compared by: numbers, or so many parts of dates, int32 [...]."""
+    """Compares values [..., X] as numbers, or by so many parts of dates, int32 [...]."""
     num_parts = num_parts[..., tf.newaxis]
     parts = tf.floor(values / tf.gather(tf.constant(_SECONDS, tf.float64), num_parts))
     return tf.where(num_parts > 0, parts, values)
@@ -356,7 +356,7 @@ def cell_answers(
 
 
 def _results(columns: Columns, selected: tf.Tensor) -> dict[str, tf.Tensor]:
-    """What each operator makes of cells, bool [B, K]: string [B], "" where it is impossible."""
+    """Results of each operator on cells, bool [B, K]: string [B], "" where it is impossible."""
     cells, numbers, units, values = (
         tf.reshape(it, tf.shape(selected))
         for it in (
