@@ -264,7 +264,7 @@ def test_answers_are_the_library_s(cells, columns, aggregations, chooses):
         actual = {name: values[index].numpy() for name, values in found.items()}
         aggregation, text = actual["aggregations"].decode(), actual["answers"].decode()
         if answer.aggregation != aggregation:  # the library cannot compute it, and takes cells
-            assert answer.aggregation == "NONE"
+            assert answer.aggregation == "NONE" and (text == "" or aggregation in ("MAX", "MIN"))
             continue
         of_columns = {cell.column for cell in answer.cells}
         if aggregation in ("MAX", "MIN") and len(of_columns) > 1:
