@@ -184,10 +184,11 @@ def decode_cells(
     is_absent = absent > config.absent_threshold
     aggregations = aggregations[:, :_ABSENT]  # of the answer, if there is one
 
-    # TAPAS's own operators do not ask for it.
-    knows_rows = config.plain_answers and aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
     row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
-    facts = _token_facts(asked, cells) if knows_rows and asked.questions else None
+    # TAPAS's own operators do not ask for facts.
+    has_more = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
+    facts = _token_facts(asked, cells) if has_more else None
+    rules = facts if config.plain_answers and asked.questions else None
     relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
@@ -208,8 +209,8 @@ def decode_cells(
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
-            for example in np.flatnonzero(is_one).tolist() if facts is not None else ():
-                row_facts = _row_facts(asked, cells, facts, relations, example)
+            for example in np.flatnonzero(is_one).tolist() if rules is not None else ():
+                row_facts = _row_facts(asked, cells, rules, relations, example)
                 if named := _named_row(asked, cells, row_facts, example, probabilities):
                     thresholds[example] = np.inf
                     row_from[example] = "both" if named[0] == named[1] else "words"
@@ -217,9 +218,9 @@ def decode_cells(
                         values[named] = values[named[::-1]]
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
-    for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist() if facts else ():
+    for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist() if rules else ():
         part, fewest = cells.of_table(example), _FEWEST.get(AGGREGATIONS[likeliest[example]], 2)
-        row_facts = _row_facts(asked, cells, facts, relations, example)
+        row_facts = _row_facts(asked, cells, rules, relations, example)
         of_all = _cells_of_all(asked, row_facts, example, probabilities[part], fewest)
         if of_all is not None and example not in row_from:
             selected[part], row_from[example] = of_all, "words"
