@@ -17,9 +17,7 @@ same, becomes one, unless --divide says otherwise. Other splits leave out tables
 split has too.
 
 Writes {split}_{length}.tfrecord, such as train_128.tfrecord, a copy of the vocabulary, and
-conversion.json, which says how. With --max_seq_lengths=128,512,2048 examples are drawn for each
-length, and each goes to the file of the shortest that holds it: experiments/pretrain.py takes
-batches of all lengths in turn (--config.length_buckets=128,512 --config.max_seq_length=2048).
+conversion.json, which says how.
 
 Without Beam the tables of a split are in a temporary file (in TMPDIR) meanwhile; with it, a worker
 holds those of a shard in memory.
@@ -38,16 +36,15 @@ def add_folders(parser) -> None:
 
 
 _OPTIONS = program.define_flags(add_folders)
-_LENGTHS = flags.DEFINE_list("max_seq_lengths", ["128"], "tokens of an example, one or more")
+_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of an example")
 _PREDICTIONS = flags.DEFINE_integer(
     "max_predictions_per_seq",
     None,
-    "most tokens masked in an example of the shortest length, in longer ones in proportion; "
-    "without it, 20 for each 128 tokens",
+    "most tokens masked in an example; without it, 20 for each 128 tokens",
     lower_bound=1,
 )
 _PROBABILITY = flags.DEFINE_float("masked_lm_prob", 0.15, "share of the tokens that are masked")
-_DUPES = flags.DEFINE_integer("dupe_factor", 10, "examples of a table, of each length")
+_DUPES = flags.DEFINE_integer("dupe_factor", 10, "examples of a table")
 _SHORTEST = flags.DEFINE_integer(
     "min_question_length", 8, "wordpieces of a text's excerpt at least"
 )
@@ -61,15 +58,10 @@ def main(_) -> None:
     from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
     from mate_tf.records.creation import create_pretraining_records
 
-    try:
-        shortest, *longer = map(int, _LENGTHS.value)
-    except ValueError:
-        raise ValueError(
-            f"expected lengths such as 128,512 for --max_seq_lengths, got {_LENGTHS.value}"
-        ) from None
+    length = _LENGTH.value
     masked_lm = MaskedLmConfig(
-        max_seq_length=shortest,
-        max_predictions=_PREDICTIONS.value or -(-20 * shortest // 128),
+        max_seq_length=length,
+        max_predictions=_PREDICTIONS.value or -(-20 * length // 128),
         masking_probability=_PROBABILITY.value,
         min_text_length=_SHORTEST.value,
         max_text_length=_LONGEST.value,
@@ -77,7 +69,7 @@ def main(_) -> None:
         whole_cells=_CELLS.value,
     )
     options = _OPTIONS()
-    config = PretrainingConfig(masked_lm, tuple(longer), _DUPES.value, options.seed)
+    config = PretrainingConfig(masked_lm, _DUPES.value, options.seed)
     for line in create_pretraining_records(data.creation_of(options), config):
         say(line)
 

@@ -245,12 +245,10 @@ class GrammarSoftConfig(GrammarHardConfig):
     Attributes:
         grammar_bias: what is added to the scores of favoured pairs, after their division
             (grammar-guided attention paper, section 3.2, alpha).
-        learn_grammar_bias: learns this number for each head and layer; it is the start value then.
     """
 
     architecture: str = "grammar_soft"
     grammar_bias: float = 5.0
-    learn_grammar_bias: bool = False
 
 
 @dataclasses.dataclass(frozen=True)

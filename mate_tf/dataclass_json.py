@@ -27,15 +27,32 @@ def require(condition: bool, message: str) -> None:
 
 
 Dataclass = TypeVar("Dataclass")
+# Fields that releases had, and their defaults: the only values with which they are still read.
+GONE: Mapping[str, Any] = {
+    "agg_temperature": 1.0,
+    "aggregation_loss_importance": 1.0,
+    "answer_loss_importance": 1.0,
+    "average_logits_per_cell": False,
+    "cell_cross_entropy_hard_em": False,
+    "discard_ambiguous": False,
+    "early_stopping_patience": None,
+    "label_weights": [],
+    "learn_grammar_bias": False,
+    "longer_lengths": [],
+    "max_gradient_norm": 1.0,
+    "use_gumbel_for_agg": False,
+    "use_gumbel_for_cells": False,
+    "with_titles": False,
+}
 
 
 def from_dict(cls: type[Dataclass], values: Any, name: str = "config") -> Dataclass:
     """A dataclass out of what `dataclasses.asdict` gave, possibly by way of JSON.
 
-    A field with a default may be missing. A key in the dataclass's FORMER_FIELDS, options of former
-    versions, may have the value that it has there. A missing field in its FORMER_VALUES has the
-    value of then, not the default. ValueError, with the dataclass's name, for an unknown or missing
-    key, or a value that is not of the field's type.
+    A field with a default may be missing. A key in GONE, or in the dataclass's FORMER_FIELDS,
+    options of former versions, may have the value that it has there. A missing field in its
+    FORMER_VALUES has the value of then, not the default. ValueError, with the dataclass's name, for
+    an unknown or missing key, or a value that is not of the field's type.
     """
     return convert(values, cls, name)
 
@@ -96,9 +113,9 @@ def _convert_fields(
     known = ", ".join(fields)
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {name} to be set by its keys {known}, got {value!r}")
-    former = getattr(kind, "FORMER_FIELDS", {})
+    former = getattr(kind, "FORMER_FIELDS", {}) | (GONE if current is None else {})
     for key in value:
-        if key in former and value[key] != former[key]:
+        if key in former and key not in fields and not _are_equal(value[key], former[key]):
             raise ValueError(
                 f"expected {former[key]!r} for {name}.{key}, an option of former versions, got "
                 f"{value[key]!r}"
@@ -122,6 +139,10 @@ def _convert_fields(
     if missing:
         raise ValueError(f"expected the keys {', '.join(missing)} in {name}, which lacks them")
     return kind(**values)
+
+
+def _are_equal(value: Any, default: Any) -> bool:
+    return (list(value) if isinstance(value, tuple) else value) == default
 
 
 @functools.cache

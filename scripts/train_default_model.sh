@@ -168,7 +168,7 @@ PYTHON
 words_again_data() {
   make_data "$out/all_tables" tables_text
   run create_pretraining_data --task=TEXTS --input_dir="$out/all_tables" \
-    --output_dir="$out/words_again_data" --vocab_file="$vocab" --max_seq_lengths=256 \
+    --output_dir="$out/words_again_data" --vocab_file="$vocab" --max_seq_length=256 \
     --dupe_factor=2 --max_question_length=64
 }
 

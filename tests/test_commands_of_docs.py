@@ -62,7 +62,7 @@ CUT = {
     "mate-tf data": "--max-seq-length=64",
     "mate-tf train": "--config.num_steps=2 --config.batch_size=2",
     "mate-tf serve": "--max-tokens=512",  # it begins with a question of the longest
-    "python -m experiments.create_pretraining_data": "--max_seq_lengths=32 --dupe_factor=2",
+    "python -m experiments.create_pretraining_data": "--max_seq_length=32 --dupe_factor=2",
     "python -m experiments.pretrain": " ".join(f"--config.{value}" for value in SMALL)
     + " --config.max_seq_length=32",
     "python -m experiments.pointr": " ".join(

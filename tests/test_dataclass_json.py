@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.dataclass_json import apply_overrides, from_dict, split_arguments
+from mate_tf.dataclass_json import GONE, apply_overrides, from_dict, split_arguments
 from tests.small import cases
 
 
@@ -145,3 +145,14 @@ def test_a_wrong_override_is_named(override, message):
         overridden(override)
     with pytest.raises(ValueError, match=r"expected --config.key=value, got learning_rate=1"):
         apply_overrides(BASE, ["learning_rate=1"])
+
+
+@pytest.mark.parametrize("name", GONE)
+def test_what_is_gone_is_read_with_its_default_alone_and_is_nothing_to_set(name):
+    stored = json.loads(json.dumps({**dataclasses.asdict(BASE), name: GONE[name]}))
+    assert from_dict(Config, stored) == BASE
+    message = f"for config.{name}, an option of former versions, got 'other'"
+    with pytest.raises(ValueError, match=message):
+        from_dict(Config, stored | {name: "other"})
+    with pytest.raises(ValueError, match=f"unknown key config.{name}"):
+        overridden(f"{name}={GONE[name]}")

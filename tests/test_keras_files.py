@@ -21,7 +21,7 @@ from tests.small import ENCODER, ROOT
 # Other options than by default.
 OPTIONS: dict[str, list[dict[str, Any]]] = {
     "table_qa": [{"temperature": 0.5, "max_num_rows": 64}, {"select_one_column": False}],
-    "classification": [{"class_names": ("refuted", "entailed"), "label_weights": (0.5, 2.0)}],
+    "classification": [{"class_names": ("refuted", "entailed")}],
     "span_reading": [{"hidden_size": 6, "num_classes": 2}, {"kind": "boundary"}],
     "masked_lm": [{}, {"next_sentence": False}],
 }

@@ -162,27 +162,26 @@ def _write_records(
     inputs: dict[str, tuple[int | None, str]] = {}
     for split, entries in found.items():
         for data_dir, times in sources:
-            for records in config.record_sets:
-                try:
-                    files = split_files(data_dir, split + records.suffix)
-                except FileNotFoundError:
-                    if split == "train":
-                        raise
-                    continue
-                examples = read_records(files)
-                if missing := [name for name in features if name not in examples.element_spec]:
-                    raise ValueError(f"expected {', '.join(missing)} in {files[0]}, found none")
-                for name in features:
-                    spec = examples.element_spec[name]
-                    width = None if name in OF_TOKENS else spec.shape[0]
-                    inputs[name] = width, spec.dtype.name
-                arrays = pack(examples.as_numpy_iterator(), features, longest)
-                count = len(arrays[LENGTHS])
-                logging.info("%s of %s: %d examples", split, data_dir, count)
-                file = f"{split}_{len(entries)}.npz.xz"
-                with lzma.open(folder / file, "wb") as stream:
-                    np.savez(stream, allow_pickle=False, **arrays)
-                entries.append({"name": f"{data_dir}", "file": file, "times": times})
+            try:
+                files = split_files(data_dir, config.record_name(split))
+            except FileNotFoundError:
+                if split == "train":
+                    raise
+                continue
+            examples = read_records(files)
+            if missing := [name for name in features if name not in examples.element_spec]:
+                raise ValueError(f"expected {', '.join(missing)} in {files[0]}, found none")
+            for name in features:
+                spec = examples.element_spec[name]
+                width = None if name in OF_TOKENS else spec.shape[0]
+                inputs[name] = width, spec.dtype.name
+            arrays = pack(examples.as_numpy_iterator(), features, longest)
+            count = len(arrays[LENGTHS])
+            logging.info("%s of %s: %d examples", split, data_dir, count)
+            file = f"{split}_{len(entries)}.npz.xz"
+            with lzma.open(folder / file, "wb") as stream:
+                np.savez(stream, allow_pickle=False, **arrays)
+            entries.append({"name": f"{data_dir}", "file": file, "times": times})
     return found, inputs
 
 

@@ -152,7 +152,7 @@ def run(options: argparse.Namespace) -> None:
         length = options.max_seq_length or 128
         most = -(-20 * length // 128)
         masked_lm = MaskedLmConfig(max_seq_length=length, max_predictions=most, require_text=False)
-        config = PretrainingConfig(masked_lm, (), options.dupe_factor, options.seed)
+        config = PretrainingConfig(masked_lm, options.dupe_factor, options.seed)
         lines = creation.create_pretraining_records(creation_of(options), config)
     elif options.task in LAYOUTS:
         raise ValueError(f"expected --masked-words with --task={options.task}")

@@ -1,7 +1,5 @@
 """How questions and tables become sequences: the limits, and what may be left out."""
 
-import dataclasses
-import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -136,28 +134,12 @@ class MaskedLmConfig:
 
 @dataclass(frozen=True)
 class PretrainingConfig:
-    """Examples of each table; ValueError if lengths do not ascend or no example is drawn."""
+    """Examples of each table; ValueError if none is drawn."""
 
-    masked_lm: MaskedLmConfig = field(default_factory=MaskedLmConfig)  # of the shortest examples
-    # Further lengths, ascending. Their examples have proportionally more predictions.
-    longer_lengths: tuple[int, ...] = ()
-    # Examples of each length drawn from each table, with different excerpts and masks.
-    dupe_factor: int = 10
+    masked_lm: MaskedLmConfig = field(default_factory=MaskedLmConfig)
+    dupe_factor: int = 10  # examples drawn from each table, with different excerpts and masks
     seed: int = 12345  # of all draws
 
     def __post_init__(self) -> None:
-        if list(self.lengths) != sorted(set(self.lengths)):
-            raise ValueError(f"expected ascending lengths, got {list(self.lengths)}")
         if self.dupe_factor < 1:
             raise ValueError(f"expected a dupe_factor of at least 1, got {self.dupe_factor}")
-
-    @property
-    def lengths(self) -> tuple[int, ...]:
-        """All lengths, the shortest first."""
-        return (self.masked_lm.max_seq_length, *self.longer_lengths)
-
-    def of_length(self, length: int) -> MaskedLmConfig:
-        """The config of examples of a length."""
-        shortest = self.masked_lm
-        num_predictions = math.ceil(shortest.max_predictions * length / shortest.max_seq_length)
-        return dataclasses.replace(shortest, max_seq_length=length, max_predictions=num_predictions)

@@ -10,7 +10,6 @@ SUM, 2 AVERAGE and 3 COUNT; others are learned only where they are known.
 
 from typing import Literal, NamedTuple
 
-import numpy as np
 import tensorflow as tf
 
 AverageApproximation = Literal["ratio", "first_order", "second_order"]
@@ -21,7 +20,6 @@ LOG_ZERO = -10000.0
 _NEVER = -1e30
 _EPSILON = 1e-10
 _LARGEST = 1e30  # of an expected sum or average: still single precision times a loss's factor
-_SMALLEST = float(np.finfo(np.float32).tiny)  # still has a finite logarithm
 
 
 class Cells(NamedTuple):
@@ -179,23 +177,18 @@ def log_cell_probabilities(token_logits, cells: Cells):
     return tf.where(cells.in_body, tf.nn.log_softmax(logits), _NEVER)
 
 
-def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells, hard_em: bool = False):
+def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells):
     """Cross-entropy of the cells, by maximum marginal likelihood where several are correct.
 
     The target is the model's own belief in each correct cell, normalized and held constant (MATE,
     section 4.1, the equation for L). So the gradient, but not the value, is that of the negative
-    log of the correct cells' total probability. With `hard_em` the target is only the most probable
-    correct cell (the first of equals). From log-probabilities float32 [B, K] and label_ids int32
-    [B, S] to float32 [B], 0 for an example without a correct cell in the table's body.
+    log of the correct cells' total probability. From log-probabilities float32 [B, K] and
+    label_ids int32 [B, S] to float32 [B], 0 for an example without a correct cell in the table's
+    body.
     """
     correct = cells.in_body & is_labelled(label_ids, cells)  # [B, K]
     candidates = tf.where(correct, log_probabilities, _NEVER)
-    if hard_em:
-        best = tf.argmax(candidates, axis=-1)  # [B]
-        target = tf.one_hot(best, tf.shape(candidates)[1])  # [B, K]
-    else:
-        target = tf.nn.softmax(candidates)  # [B, K]
-    target = tf.stop_gradient(tf.where(correct, target, 0.0))
+    target = tf.stop_gradient(tf.where(correct, tf.nn.softmax(candidates), 0.0))  # [B, K]
     return -tf.reduce_sum(target * tf.where(correct, log_probabilities, 0.0), axis=1)
 
 
@@ -224,7 +217,6 @@ def expected_result(
     numeric_values_scale,
     row_ids,
     logits,
-    temperature: float = 1.0,
     average_approximation: AverageApproximation = "ratio",
 ):
     """The expected number, float32 [B], if cells and aggregation are drawn as the model believes.
@@ -236,7 +228,6 @@ def expected_result(
             that counts for nothing.
         row_ids: int32 [B, S]; question, padding and headers (row 0) do not count.
         logits: float32 [B, A].
-        temperature: softens the choice among SUM, AVERAGE and COUNT.
         average_approximation: how the expected average is estimated: as the ratio of the expected
             sum and count, or by a Taylor expansion of 1 / count to the given order.
     """
@@ -258,22 +249,7 @@ def expected_result(
         average = tf.reduce_sum(weights * values * inverse, axis=1, keepdims=True)  # [B, 1]
         average = tf.clip_by_value(average, -_LARGEST, _LARGEST)
     results = tf.concat([total, average, count], axis=1)  # [B, 3]
-    return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:4] / temperature), axis=1)
-
-
-def logistic_noise(shape, seed):
-    """Noise for a relaxed draw, the sigmoid of (logit + noise) / temperature; seed int32 [2].
-
-    This is the binary concrete distribution (Maddison et al., 2017).
-    """
-    uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
-    return tf.math.log(uniform) - tf.math.log1p(-uniform)
-
-
-def gumbel_noise(shape, seed):
-    """Noise for a relaxed draw: the softmax of (logits + noise) / temperature; seed int32 [2]."""
-    uniform = tf.random.stateless_uniform(shape, seed, _SMALLEST)
-    return -tf.math.log(-tf.math.log(uniform))
+    return tf.reduce_sum(results * tf.nn.softmax(logits[:, 1:4]), axis=1)
 
 
 def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bool = False):

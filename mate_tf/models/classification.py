@@ -4,7 +4,6 @@ Shapes: B batch, S sequence, D hidden, C classes.
 """
 
 import dataclasses
-import math
 from collections.abc import Mapping
 
 import keras
@@ -25,32 +24,23 @@ class ClassificationConfig(TaskConfig):
         output_dropout: dropout on the pooled output in training.
         class_names: the classes' names in answers, C or none. TabFact's are ("refuted",
             "entailed").
-        label_weights: C factors of the loss of each class's examples, or none. The mean is still
-            over all examples. The release calls this classification_label_weight.
     """
 
     num_classes: int = 2
     output_dropout: float = 0.1
     class_names: tuple[str, ...] = ()
-    label_weights: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
         require_fields(self, lambda v: v >= 2, "of at least 2", "num_classes")
         require_fields(self, lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout")
-        for name in ("class_names", "label_weights"):
-            values = getattr(self, name)
-            if len(values) not in (0, self.num_classes):
-                raise ValueError(
-                    f"expected {self.num_classes} {name} (num_classes) or none, got {values}"
-                )
-        names, weights = self.class_names, self.label_weights
+        names = self.class_names
+        require(
+            len(names) in (0, self.num_classes),
+            f"expected {self.num_classes} class_names (num_classes) or none, got {names}",
+        )
         require(
             len(set(names)) == len(names) and "" not in names,
             f"expected class_names that tell classes apart, got {names}",
-        )
-        require(
-            not weights or (all(0.0 <= w < math.inf for w in weights) and any(weights)),
-            f"expected finite label_weights of at least 0 and not all 0, got {weights}",
         )
 
 
@@ -79,7 +69,7 @@ class SequenceClassification(EncoderTask):
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Cross-entropy with classification_class_index int32 [B, 1], weighted by label.
+        """Cross-entropy with classification_class_index int32 [B, 1].
 
         It gives "loss", the mean over the batch of "example_loss" float32 [B].
         """
@@ -87,6 +77,4 @@ class SequenceClassification(EncoderTask):
         example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels, outputs["class_logits"]
         )
-        if self.task_config.label_weights:
-            example_loss *= tf.gather(tf.constant(self.task_config.label_weights), labels)  # [B]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss}

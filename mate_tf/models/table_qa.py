@@ -12,7 +12,7 @@ import tensorflow as tf
 
 from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import Dropout, draw_seed
+from mate_tf.layers.basic import Dropout
 from mate_tf.models import cell_selection
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
 from mate_tf.tables.table import ABSENT, AGGREGATIONS, COMPUTED, TAPAS_AGGREGATIONS
@@ -42,23 +42,15 @@ class TableQAConfig(TaskConfig):
         cell_cross_entropy: chooses one of all cells by a softmax, instead of deciding on each
             column, cell and token (MATE, section 4.1). There must be no `select_one_column`, no
             aggregation and no histogram row.
-        cell_cross_entropy_hard_em: learns only the most probable of several correct cells.
-        average_logits_per_cell: gives the tokens of a cell one logit.
         init_cell_selection_weights_to_zero: starts with all cells equally likely.
         temperature: the token logits are divided by it.
-        agg_temperature: the same for SUM, AVERAGE and COUNT in the expected result.
         positive_weight: how much more a token of the answer counts; without one column only.
         cell_select_pref: up to this probability of an aggregation, a numeric answer that is in the
             table is selected, not computed.
-        use_gumbel_for_cells: in training draws tokens for the expected result by the binary
-            concrete distribution of `temperature`, the Gumbel-softmax of two choices.
-        use_gumbel_for_agg: draws the function too, by the Gumbel-softmax of `agg_temperature`.
         mask_examples_without_labels: learns no selection from an example without a labelled cell,
             instead of learning to select nothing. Always so with `cell_cross_entropy`.
         cell_loss_importance: weight of the cell selection loss; 0 for the release's
             disable_per_token_loss.
-        aggregation_loss_importance: weight of the aggregation loss.
-        answer_loss_importance: weight of the loss on the expected number.
         answer_loss_cutoff: examples with a larger loss on their number are left out of the
             aggregation losses; None keeps all.
         huber_loss_delta: the error of a number beyond which its loss is linear.
@@ -78,19 +70,12 @@ class TableQAConfig(TaskConfig):
     select_one_column: bool = True
     allow_empty_column_selection: bool = False
     cell_cross_entropy: bool = False
-    cell_cross_entropy_hard_em: bool = False
-    average_logits_per_cell: bool = False
     init_cell_selection_weights_to_zero: bool = False
     temperature: float = 1.0
-    agg_temperature: float = 1.0
     positive_weight: float = 10.0
     cell_select_pref: float = 0.5
-    use_gumbel_for_cells: bool = False
-    use_gumbel_for_agg: bool = False
     mask_examples_without_labels: bool = False
     cell_loss_importance: float = 1.0
-    aggregation_loss_importance: float = 1.0
-    answer_loss_importance: float = 1.0
     answer_loss_cutoff: float | None = 100.0
     huber_loss_delta: float = 25.0
     use_normalized_answer_loss: bool = False
@@ -105,12 +90,10 @@ class TableQAConfig(TaskConfig):
     def __post_init__(self) -> None:
         choices, labels = get_args(cell_selection.AverageApproximation), self.num_aggregation_labels
         for holds, expected, names in (
-            (lambda v: v > 0, "above 0", "temperature agg_temperature huber_loss_delta"),
+            (lambda v: v > 0, "above 0", "temperature huber_loss_delta"),
             (lambda v: v > 0, "above 0 or None", "answer_loss_cutoff"),
             (lambda v: 0 <= v <= 1, "from 0 to 1", "absent_threshold cell_select_pref"),
             (lambda v: v >= 0, "of at least 0", "positive_weight cell_loss_importance"),
-            (lambda v: v >= 0, "of at least 0", "aggregation_loss_importance"),
-            (lambda v: v >= 0, "of at least 0", "answer_loss_importance"),
             (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
             (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
             (lambda v: v in _NUMBERS_OF_LABELS, "of 0, 4, 13 or 14", "num_aggregation_labels"),
@@ -122,15 +105,6 @@ class TableQAConfig(TaskConfig):
             given = "with cell_cross_entropy, got"
             require(not self.select_one_column, f"expected no select_one_column {given} True")
             require(labels == 0, f"expected num_aggregation_labels of 0 {given} {labels}")
-        elif self.cell_cross_entropy_hard_em:
-            raise ValueError(
-                "expected cell_cross_entropy with cell_cross_entropy_hard_em, got False"
-            )
-        for name in ("use_gumbel_for_cells", "use_gumbel_for_agg"):
-            require(
-                self.is_weakly_supervised or not getattr(self, name),
-                f"expected aggregation and use_answer_as_supervision with {name}, got False",
-            )
 
     @property
     def needs_labels(self) -> bool:
@@ -156,14 +130,12 @@ class TableQuestionAnswering(EncoderTask):
 
         token_logits [B, S]: the score of each token, divided by the temperature.
         column_logits [B, C]: with `select_one_column`.
-        selection_logits [B, S]: the decision on each token, averaged over cells and without the
-            other columns where the config says so; with `cell_cross_entropy` the log-probability of
+        selection_logits [B, S]: the decision on each token; with `select_one_column` averaged over
+            cells and without the other columns; with `cell_cross_entropy` the log-probability of
             its cell.
         token_probabilities [B, S]: their sigmoid, 0 for padding; with `cell_cross_entropy` the
             probability of the token's cell, 0 outside of the table's body.
         aggregation_logits [B, A]: with `num_aggregation_labels`.
-        drawn_selection_logits [B, S], drawn_aggregation_logits [B, A]: these with noise, in
-            training with `use_gumbel_for_cells` and `use_gumbel_for_agg`.
     """
 
     config_class = TableQAConfig
@@ -174,11 +146,9 @@ class TableQuestionAnswering(EncoderTask):
         self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         options = config.select_one_column, config.init_cell_selection_weights_to_zero
         self.cell_selection = CellSelectionHead(*options, name="cell_selection")
-        self.aggregation = self.seeds = None
+        self.aggregation = None
         if config.num_aggregation_labels:
             self.aggregation = AggregationHead(config.num_aggregation_labels, name="aggregation")
-        if config.use_gumbel_for_cells or config.use_gumbel_for_agg:
-            self.seeds = keras.random.SeedGenerator()
 
     def make_weights(self) -> None:
         hidden_size = self.encoder_config.hidden_size
@@ -205,9 +175,6 @@ class TableQuestionAnswering(EncoderTask):
         elif config.cell_cross_entropy:
             log_cells = cell_selection.log_cell_probabilities(token_logits, cells)  # [B, K]
             logits = cell_selection.to_tokens(log_cells, cells)
-        elif config.average_logits_per_cell:
-            cell_logits = cell_selection.mean_by_cell(token_logits, cells)
-            logits = cell_selection.to_tokens(cell_logits, cells)
         else:
             logits = token_logits
         outputs["selection_logits"] = logits
@@ -216,8 +183,6 @@ class TableQuestionAnswering(EncoderTask):
         outputs["token_probabilities"] = probabilities * mask  # [B, S]
         if self.aggregation is not None:
             outputs["aggregation_logits"] = self.aggregation(encoded.pooled_output)
-        if training:
-            outputs |= self._drawn_logits(outputs)
         return outputs
 
     def compute_task_loss(
@@ -230,9 +195,9 @@ class TableQuestionAnswering(EncoderTask):
         numeric_values_scale [B, S], which may be NaN, and perhaps aggregation_is_known [B, 1].
 
         Returns:
-            "loss", the mean over the batch of "example_loss" [B]; "selection_loss",
-            "aggregation_loss" and "answer_loss" [B], each times its importance and before masking;
-            when learning from answers also "aggregate_mask", "large_answer_loss_mask" and
+            "loss", the mean over the batch of "example_loss" [B]; "selection_loss", times its
+            importance, "aggregation_loss" and "answer_loss" [B], each before masking; when learning
+            from answers also "aggregate_mask", "large_answer_loss_mask" and
             "expected_result" [B].
         """
         config = self.task_config
@@ -254,18 +219,6 @@ class TableQuestionAnswering(EncoderTask):
             example_loss += losses["aggregation_loss"]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
 
-    def _drawn_logits(self, outputs: Mapping[str, tf.Tensor]) -> dict[str, tf.Tensor]:
-        drawn = {}
-        if self.task_config.use_gumbel_for_cells:
-            logits = outputs["selection_logits"]  # [B, S], already divided by the temperature
-            noise = cell_selection.logistic_noise(tf.shape(logits), draw_seed(self.seeds))
-            drawn["drawn_selection_logits"] = logits + noise / self.task_config.temperature
-        if self.task_config.use_gumbel_for_agg:
-            logits = outputs["aggregation_logits"]  # [B, A]
-            noise = cell_selection.gumbel_noise(tf.shape(logits), draw_seed(self.seeds))
-            drawn["drawn_aggregation_logits"] = logits + noise
-        return drawn
-
     def _cells(self, features: TokenFeatures) -> cell_selection.Cells:
         config = self.task_config
         return cell_selection.group_cells(
@@ -282,8 +235,7 @@ class TableQuestionAnswering(EncoderTask):
         if config.cell_cross_entropy:
             cells = self._cells(TokenFeatures.from_dict(batch))
             log_cells = cell_selection.log_cell_probabilities(outputs["token_logits"], cells)
-            hard_em = config.cell_cross_entropy_hard_em
-            return cell_selection.cell_cross_entropy_loss(log_cells, labels, cells, hard_em)
+            return cell_selection.cell_cross_entropy_loss(log_cells, labels, cells)
         if config.select_one_column:
             cells, columns = self._cells(TokenFeatures.from_dict(batch)), outputs["column_logits"]
             loss = cell_selection.column_selection_loss(
@@ -303,8 +255,7 @@ class TableQuestionAnswering(EncoderTask):
 
     def _known_aggregation_loss(self, batch, outputs):
         ids = tf.reshape(batch["aggregation_function_id"], [-1])
-        loss = tf.nn.sparse_softmax_cross_entropy_with_logits(ids, outputs["aggregation_logits"])
-        return self.task_config.aggregation_loss_importance * loss
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(ids, outputs["aggregation_logits"])
 
     def _weak_aggregation_losses(self, batch, outputs):
         config = self.task_config
@@ -319,12 +270,11 @@ class TableQuestionAnswering(EncoderTask):
         )
         some = -cell_selection.log_aggregation_probability(logits)
         result = cell_selection.expected_result(
-            tf.sigmoid(outputs.get("drawn_selection_logits", outputs["selection_logits"])),
+            tf.sigmoid(outputs["selection_logits"]),
             batch["numeric_values"],
             batch["numeric_values_scale"],
             batch["row_ids"],
-            outputs.get("drawn_aggregation_logits", logits),
-            config.agg_temperature,
+            logits,
             config.average_approximation_function,
         )
         error = cell_selection.answer_loss(
@@ -334,10 +284,9 @@ class TableQuestionAnswering(EncoderTask):
         kept = tf.ones_like(error) if cutoff is None else tf.cast(error <= cutoff, tf.float32)
         return {
             "aggregate_mask": computed,
-            "aggregation_loss": config.aggregation_loss_importance
-            * (none * (1.0 - computed) + some * computed),
+            "aggregation_loss": none * (1.0 - computed) + some * computed,
             "expected_result": result,
-            "answer_loss": config.answer_loss_importance * error,
+            "answer_loss": error,
             "large_answer_loss_mask": kept,
         }
 

@@ -42,24 +42,19 @@ _NEEDED = ("train", "dev")  # splits that may not be empty
 
 @dataclasses.dataclass(frozen=True)
 class PointingInputs:
-    """The pointer's view of a table and its passages, and which questions teach it.
+    """The pointer's view of a table and its passages.
 
     Attributes:
         evidence: "both", or one of the paper's baselines (table 5): "table" has no passages,
             "passages" has the passages alone, one a row, without the table that links to them.
         num_sentences: the paper's k: this many sentences of all passages, those most like the
             question, are put into the cells that link to them.
-        with_titles: whether a passage's title precedes its sentences.
-        discard_ambiguous: whether training leaves out questions whose answer is in several cells
-            (table 6, "- ambiguous").
 
     A ValueError says if the evidence is unknown or num_sentences is negative.
     """
 
     evidence: Evidence = "both"
     num_sentences: int = 5
-    with_titles: bool = False
-    discard_ambiguous: bool = False
 
     def __post_init__(self) -> None:
         evidence, number = self.evidence, self.num_sentences
@@ -106,10 +101,7 @@ def restrict_pair(
 
 def pointing_task(task: Task, inputs: PointingInputs) -> Task:
     """A data set of tables with passages, as the pointer's records are made of it."""
-    return task._replace(
-        supervise=functools.partial(_supervise, inputs.discard_ambiguous),
-        expand=functools.partial(expand, inputs),
-    )
+    return task._replace(supervise=supervise_linked, expand=functools.partial(expand, inputs))
 
 
 def pointing_features(max_seq_length: int) -> FeatureConfig:
@@ -125,21 +117,7 @@ def expand(
     inputs: PointingInputs, linked: LinkedTable, question: Question, original: bool = False
 ) -> Table:
     """The table that the pointer is asked about."""
-    return expand_cells(linked, question, inputs.num_sentences, inputs.with_titles, original)
-
-
-def _supervise(
-    discard_ambiguous: bool, linked: LinkedTable, question: Question, strict: bool, original: bool
-) -> Question:
-    question = supervise_linked(linked, question, strict, original)
-    count = len(question.answer_coordinates)
-    if strict and discard_ambiguous and count > 1:
-        raise SupervisionError(
-            "ambiguous answer",
-            f"expected the answer in one cell, found it in {count} "
-            f"(table '{linked.table.table_id}', question '{question.question_id}')",
-        )
-    return question
+    return expand_cells(linked, question, inputs.num_sentences, original=original)
 
 
 def cell_table(linked: LinkedTable, row: int, column: int) -> Table:

@@ -23,6 +23,7 @@ from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS, Division, folders, read_split, splits_there
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.private_apis import import_extra
 from mate_tf.records import pretraining
@@ -188,34 +189,37 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     if division is not None:
         names = division.divided(names)
         division = division.filled(described.table.table_id for described in corpus(division.split))
-    features = FeatureConfig(max_seq_length=config.lengths[-1])
+    length = config.masked_lm.max_seq_length
+    features = FeatureConfig(max_seq_length=length)
     conversion = conversion_of(creation.task, features, creation.vocab_file, None, division)
     conversion = dataclasses.replace(conversion, pretraining=config)
-    of_length = pretraining.split_of_length
-    of_lengths = [of_length(name, length) for name in names for length in config.lengths]
-    prepare_folder(creation.output_dir, conversion, of_lengths, creation.vocab_file)
+    stored_names = [pretraining.split_of_length(name, length) for name in names]
+    prepare_folder(creation.output_dir, conversion, stored_names, creation.vocab_file)
     # Parts of the training split have no table in common.
     parts = division.names if division is not None and division.split == "train" else ()
     held_out = [name for name in names if name != "train" and name not in parts]
     trained = frozenset[str]()
     if held_out and "train" in there:
         trained = frozenset(described.table.table_id for described in corpus("train"))
-    in_this_process = creation.beam_options is None
-    builders = pretraining.make_builders(config, creation.vocab_file) if in_this_process else []
+    new_builder = functools.partial(pretraining.make_builder, config, creation.vocab_file)
+    builder = new_builder() if creation.beam_options is None else None
 
     def create(name: str) -> Summary:
         without = trained if name in held_out else frozenset()
         read = functools.partial(corpus, name, division, without)
-        if creation.beam_options is not None:
-            return Summary("examples", _draw_with_beam(creation, name, read, config))
+        if builder is None:
+            drawn_by_workers = _draw_with_beam(creation, name, read, config, new_builder)
+            return Summary("examples", drawn_by_workers)
         counts = Counter[str]()
         files = (creation.output_dir, name, creation.num_shards)
-        drawn = pretraining.write_split(read(), builders, config, *files)
+        drawn = pretraining.write_split(read(), builder, config, *files)
         for of_example in creation.progress(drawn, name, "example"):
             counts.update(of_example)
         return Summary("examples", counts)
 
-    remove = functools.partial(pretraining.remove_lengths, config, creation.output_dir)
+    def remove(name: str) -> None:
+        remove_split(creation.output_dir, pretraining.split_of_length(name, length))
+
     yield from _create_all(names, create, remove)
     yield from (f"not there, {reason}" for reason in absent)
 
@@ -314,6 +318,7 @@ def _draw_with_beam(
     split: str,
     read: Callable[[], Iterable[DescribedTable]],
     config: PretrainingConfig,
+    new_builder: Callable[[], MaskedLmBuilder],
 ) -> Counter[str]:
     """Draws the pre-training examples of a split and writes its shards in the same way.
 
@@ -323,12 +328,12 @@ def _draw_with_beam(
     beam = import_extra("apache_beam", "beam", "to convert with Beam")
     directory, num_shards = creation.output_dir, creation.num_shards or 1
 
-    def write(builders: Any, element: Any) -> Iterator[Any]:
+    def write(builder: MaskedLmBuilder, element: Any) -> Iterator[Any]:
         shard, found = element
         members = [member for member in found if member is not None]
         members.sort(key=lambda member: member.order)
         where = (directory, split, shard, num_shards)
-        for counts in pretraining.draw_shard(builders, config, members, *where):
+        for counts in pretraining.draw_shard(builder, config, members, *where):
             count_in_beam(counts)
         yield shard
 
@@ -336,9 +341,9 @@ def _draw_with_beam(
         members = pretraining.placed_members
         return tables | beam.FlatMap(lambda table: members(table, config, num_shards))
 
-    remove_old = functools.partial(pretraining.remove_lengths, config, directory, split)
-    new_builders = functools.partial(pretraining.make_builders, config, creation.vocab_file)
-    return run_pipeline(creation, read, placed, step(new_builders, write), remove_old)
+    stored_name = pretraining.split_of_length(split, config.masked_lm.max_seq_length)
+    remove_old = functools.partial(remove_split, directory, stored_name)
+    return run_pipeline(creation, read, placed, step(new_builder, write), remove_old)
 
 
 def step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:

@@ -8,8 +8,7 @@ import dataclasses
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Iterable, Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -19,11 +18,10 @@ from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.features.config import ConversionError, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.records import OF_TOKENS, record_writer, serialize_example
+from mate_tf.records.batches import bucket_length
+from mate_tf.records.records import record_writer, serialize_example
 from mate_tf.records.splits import RECORDS, Encoded, Spool, place, remove_split, split_file
 from mate_tf.tables.table import Table
-
-_LABELS = ("masked_lm_positions", "masked_lm_ids", "masked_lm_weights")
 
 
 class Member(NamedTuple):
@@ -34,10 +32,9 @@ class Member(NamedTuple):
     described: DescribedTable
 
 
-def make_builders(config: PretrainingConfig, vocab_file: str) -> list[MaskedLmBuilder]:
-    """The builders, one for each length; each worker makes its own."""
-    wordpiece = Wordpiece(vocab_file)
-    return [MaskedLmBuilder(wordpiece, config.of_length(length)) for length in config.lengths]
+def make_builder(config: PretrainingConfig, vocab_file: str) -> MaskedLmBuilder:
+    """The builder of the examples; each worker makes its own."""
+    return MaskedLmBuilder(Wordpiece(vocab_file), config.masked_lm)
 
 
 def placed_members(
@@ -50,34 +47,28 @@ def placed_members(
 
 
 def draw_examples(
-    builders: Sequence[MaskedLmBuilder], config: PretrainingConfig, members: Iterable[Member]
+    builder: MaskedLmBuilder, config: PretrainingConfig, members: Iterable[Member]
 ) -> Iterator[Mapping[str, np.ndarray] | ConversionError]:
-    """Draws the examples of a shard in order, one of each length for each member, or says why none.
+    """Draws the examples of a shard in order, one for each member, or says why none.
 
     MaskedLmBuilder.build may replace a table with the next different one in the shard, which is
     random because the members are in random order. A table without texts is never replaced, because
     nothing would tell the right one.
-
-    An example is cut to the shortest length that holds its tokens and predictions, so that small
-    tables need not wait for batches of long ones.
     """
     for member, negative in _with_negatives(members):
         name, table, _ = member.described
         texts = member.described.texts_with_titles
         key = f"{name}_{member.copy}"
-        for builder in builders:
-            rng = example_rng(key, config.seed, builder.config.max_seq_length)
-            try:
-                features = builder.build(table, texts, rng, negative if texts else None)
-            except ConversionError as error:
-                logging.debug("left out: %s", error)
-                yield error
-            else:
-                yield _shortened(features, config)
+        rng = example_rng(key, config.seed, builder.config.max_seq_length)
+        try:
+            yield builder.build(table, texts, rng, negative if texts else None)
+        except ConversionError as error:
+            logging.debug("left out: %s", error)
+            yield error
 
 
 def draw_shard(
-    builders: Sequence[MaskedLmBuilder],
+    builder: MaskedLmBuilder,
     config: PretrainingConfig,
     members: Iterable[Member],
     directory: str,
@@ -85,9 +76,9 @@ def draw_shard(
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> Iterator[Counter[str]]:
-    """Draws a shard's examples and writes them, one file for each length (`split_file`).
+    """Draws a shard's examples and writes them to its file (`split_file`).
 
-    It yields the counts of each example, for conversion.Summary. The files appear at the end.
+    It yields the counts of each example, for conversion.Summary. The file appears at the end.
     ValueError if two tables have the same name.
     """
 
@@ -102,21 +93,17 @@ def draw_shard(
             before = member.order
             yield member
 
-    with ExitStack() as stack:
-        writers = {}
-        for length in config.lengths:
-            name = split_of_length(split, length)
-            file = split_file(directory, name, RECORDS, shard, num_shards)
-            writers[length] = stack.enter_context(record_writer(file))
-        for example in draw_examples(builders, config, distinct()):
+    name = split_of_length(split, config.masked_lm.max_seq_length)
+    with record_writer(split_file(directory, name, RECORDS, shard, num_shards)) as writer:
+        for example in draw_examples(builder, config, distinct()):
             if not isinstance(example, ConversionError):
-                writers[len(example["input_ids"])].write(serialize_example(example))
+                writer.write(serialize_example(example))
             yield _counts(example)
 
 
 def write_split(
     corpus: Iterable[DescribedTable],
-    builders: Sequence[MaskedLmBuilder],
+    builder: MaskedLmBuilder,
     config: PretrainingConfig,
     directory: str,
     split: str,
@@ -130,17 +117,11 @@ def write_split(
         for described in corpus:
             placed = placed_members(described, config, num_shards or 1)
             spool.add(_stored(described), ((shard, member.order) for shard, member in placed))
-        remove_lengths(config, directory, split)
+        remove_split(directory, split_of_length(split, config.masked_lm.max_seq_length))
         for number in range(num_shards or 1):
             members = itertools.starmap(_restored, spool.of_shard(number))
             shard = None if num_shards is None else number
-            yield from draw_shard(builders, config, members, directory, split, shard, num_shards)
-
-
-def remove_lengths(config: PretrainingConfig, directory: str, split: str) -> None:
-    """Removes a split's records of an earlier conversion, so that old and new never mix."""
-    for length in config.lengths:
-        remove_split(directory, split_of_length(split, length))
+            yield from draw_shard(builder, config, members, directory, split, shard, num_shards)
 
 
 def split_of_length(split: str, length: int) -> str:
@@ -176,24 +157,13 @@ def _restored(order: int, copy: int, stored: Encoded) -> Member:
     return Member(order, copy, DescribedTable(name, Table(**fields), tuple(texts)))
 
 
-def _shortened(
-    features: Mapping[str, np.ndarray], config: PretrainingConfig
-) -> Mapping[str, np.ndarray]:
-    num_tokens = int(features["input_mask"].sum())
-    num_predictions = int(features["masked_lm_weights"].sum())
-    capacities = ((length, config.of_length(length).max_predictions) for length in config.lengths)
-    length, room = next(it for it in capacities if it[0] >= num_tokens and it[1] >= num_predictions)
-    sizes = dict.fromkeys(OF_TOKENS, length) | dict.fromkeys(_LABELS, room)
-    return {name: values[: sizes.get(name)] for name, values in features.items()}
-
-
 def _counts(example: Mapping[str, np.ndarray] | ConversionError) -> Counter[str]:
     if isinstance(example, ConversionError):
         return Counter({"read": 1, f"left out: {example.reason}": 1})
     length = len(example["input_ids"])
-    counts = Counter({"read": 1, "kept": 1, "positions": length, "positions by length": length})
+    counts = Counter({"read": 1, "kept": 1, "positions": length})
     counts["tokens"] = int(example["input_mask"].sum())
-    counts[f"kept with {length} tokens at most"] = 1
+    counts["positions by length"] = bucket_length(counts["tokens"], length)
     if example["is_random_table"][0]:
         counts["kept with another table in its table's place"] = 1
     return counts

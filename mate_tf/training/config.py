@@ -5,7 +5,7 @@
 
 import dataclasses
 import itertools
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
@@ -15,19 +15,9 @@ from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 
 _AT_LEAST_ONE = (
-    *("_steps", "_interval", "_checkpoints", "_size", "_patience", "_per_loop"),
+    *("_steps", "_interval", "_checkpoints", "_size", "_per_loop"),
     *("_examples", "_questions"),
 )
-
-
-class RecordSet(NamedTuple):
-    """Record files of examples of one length."""
-
-    suffix: str  # of its splits' names: with "_128" they are train_128 and dev_128
-    max_seq_length: int  # tokens in each example
-    length_buckets: tuple[int, ...]  # lengths below it that batches are cut to
-    batch_size: int  # examples in a batch
-    eval_batch_size: int
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -41,17 +31,17 @@ class TrainingConfig:
         head_learning_rate_ratio: the rate of the pooler and the heads, as a multiple of the
             encoder's. Use more than 1 for short training from a checkpoint: at the encoder's rate
             new weights need thousands of steps.
-        attention_bias_learning_rate_ratio: the rate of what is added to attention scores, as a
-            multiple of the encoder's: TableFormer's relation biases and a learned grammar bias.
-            Adam moves each by about the sum of all rates, 0.02 in 400 steps from a peak of 1e-4,
-            and scores are several units large. With 100, biases that start at zero matter within
-            hundreds of steps; with weights that are new to tables, 100 does harm.
+        attention_bias_learning_rate_ratio: the rate of the learned biases of attention scores, such
+            as TableFormer's, as a multiple of the encoder's. Adam moves each by about the sum of
+            all rates, 0.02 in 400 steps from a peak of 1e-4, and scores are several units large.
+            With 100, biases that start at zero matter within hundreds of steps; with weights that
+            are new to tables, 100 does harm.
         warmup_ratio: share of the steps.
         weight_decay_rate: per update and unit of learning rate.
         gradient_accumulation_steps: parts in which a batch is computed one after the other, where
             it does not fit into memory; the weights are updated once, with the mean gradient.
-        max_gradient_norm: gradients are scaled down to this global norm.
-        max_gradient_value: then each of their values is cut to this size; None leaves them.
+        max_gradient_value: gradients are scaled down to a global norm of 1, then each of their
+            values is cut to this size; None leaves them.
         dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
         recompute: keeps only the input of each layer of the encoder and computes the rest again for
             the gradients: less memory, more time, the same gradients.
@@ -63,8 +53,6 @@ class TrainingConfig:
         keep_checkpoints: how many of the latest are kept, beside the best one.
         ema_decay: decay a step of an exponential moving average of the weights, which is then what
             is evaluated and kept as the best; None for the weights themselves.
-        early_stopping_patience: training ends after so many evaluations in a row without a better
-            one; None for all steps.
         start_tolerance: an evaluation whose score is lower than that of the first weights by this
             at most is better than theirs if its loss is lower: few questions tell no more.
         early_stopping_loss: training ends after an evaluation that is no better than the best if
@@ -92,7 +80,6 @@ class TrainingConfig:
     warmup_ratio: float = 0.1
     weight_decay_rate: float = 0.01
     gradient_accumulation_steps: int = 1
-    max_gradient_norm: float = 1.0
     max_gradient_value: float | None = None
     dtype: Literal["float32", "mixed_bfloat16"] = "float32"
     recompute: bool = False
@@ -102,7 +89,6 @@ class TrainingConfig:
     checkpoint_interval: int = 500
     keep_checkpoints: int = 2
     ema_decay: float | None = None
-    early_stopping_patience: int | None = None
     early_stopping_loss: float | None = None
     start_tolerance: float = 0.0
     steps_per_loop: int = 1
@@ -118,7 +104,7 @@ class TrainingConfig:
         counts = [f.name for f in dataclasses.fields(self) if f.name.endswith(_AT_LEAST_ONE)]
         require_fields(self, lambda v: v >= 1, "of at least 1", *counts)
         ratios = "head_learning_rate_ratio", "attention_bias_learning_rate_ratio"
-        limits = "max_gradient_norm", "max_gradient_value", "early_stopping_loss"
+        limits = "max_gradient_value", "early_stopping_loss"
         require_fields(self, lambda v: v > 0.0, "above 0", *ratios, *limits)
         require_fields(
             self,
@@ -162,11 +148,9 @@ class TrainingConfig:
             f"encoder.attention.sequence_length ({fixed}), got {length} and {buckets}",
         )
 
-    @property
-    def record_sets(self) -> tuple[RecordSet, ...]:
-        """The sets of records that batches are taken from in turn."""
-        sizes = self.batch_size, self.eval_batch_size
-        return (RecordSet("", self.max_seq_length, self.length_buckets, *sizes),)
+    def record_name(self, split: str) -> str:
+        """The name of a split's record files."""
+        return split
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -210,10 +194,8 @@ class MaskedLMTrainingConfig(TrainingConfig):
 
     Attributes:
         task: what is predicted.
-        length_buckets: here the lengths of further record files, beside `max_seq_length`. Batches
-            of all lengths take turns; shorter examples make larger batches of as many tokens.
-        eval_examples: how many examples of each length of the dev split, from its start, each
-            evaluation predicts; None for all.
+        eval_examples: how many examples of the dev split, from its start, each evaluation predicts;
+            None for all.
     """
 
     task: MaskedLMConfig = dataclasses.field(default_factory=MaskedLMConfig)
@@ -228,14 +210,8 @@ class MaskedLMTrainingConfig(TrainingConfig):
             "tokens are labelled by their places",
         )
 
-    @property
-    def record_sets(self) -> tuple[RecordSet, ...]:
-        sets = []
-        for length in (*self.length_buckets, self.max_seq_length):
-            times = self.max_seq_length // length
-            sizes = self.batch_size * times, self.eval_batch_size * times
-            sets.append(RecordSet(f"_{length}", length, (), *sizes))
-        return tuple(sets)
+    def record_name(self, split: str) -> str:
+        return f"{split}_{self.max_seq_length}"
 
 
 FinetuningConfig = TableQATrainingConfig | ClassificationTrainingConfig | SpanReadingTrainingConfig

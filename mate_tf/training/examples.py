@@ -37,7 +37,6 @@ from mate_tf.records.conversion import (
 from mate_tf.records.records import check_records, name_example, schemas
 from mate_tf.records.splits import split_files
 from mate_tf.training.config import (
-    RecordSet,
     RunConfig,
     TableQATrainingConfig,
     TrainingConfig,
@@ -77,10 +76,10 @@ def check_examples(
     check_vocabulary(data_dir)
     of_splits = record_files(config, data_dir)
     if not has_conversion(data_dir):
-        for (split, _), files in of_splits.items():
+        for split, files in of_splits.items():
             more = f" and {len(files) - 1} more" if files[1:] else ""
             logging.info("TAPAS's release: the split %s is %s%s", split, files[0], more)
-    for (split, records), files in of_splits.items():
+    for split, files in of_splits.items():
         schema, _ = schemas(files, config.skip_corrupt)
         if missing := sorted(needed - set(schema)):
             raise ValueError(
@@ -92,9 +91,9 @@ def check_examples(
                 f"{config.encoder.attention.architecture!r}; make the examples with --tagger"
             )
         (length,) = schema["input_ids"].shape
-        if length != records.max_seq_length:
+        if length != config.max_seq_length:
             raise ValueError(
-                f"expected examples of {records.max_seq_length} tokens (max_seq_length), got "
+                f"expected examples of {config.max_seq_length} tokens (max_seq_length), got "
                 f"{length} in {files[0]}"
             )
 
@@ -108,15 +107,9 @@ def check_examples(
     Wordpiece(data_dir / "vocab.txt").check_fits(vocab_size)
 
 
-def record_files(
-    config: TrainingConfig, data_dir: str | pathlib.Path
-) -> dict[tuple[str, RecordSet], list[str]]:
-    """The record files of each split and set of records; errors as `split_files`."""
-    return {
-        (split, records): split_files(data_dir, split + records.suffix)
-        for split in SPLITS
-        for records in config.record_sets
-    }
+def record_files(config: TrainingConfig, data_dir: str | pathlib.Path) -> dict[str, list[str]]:
+    """The record files of each split; errors as `split_files`."""
+    return {split: split_files(data_dir, config.record_name(split)) for split in SPLITS}
 
 
 def check_range(
@@ -183,20 +176,19 @@ def make_task(
     evaluation: Evaluation,
     known: str | None = None,
 ) -> Task:
-    """The model's training on the train split; batches of several sets of records take turns.
+    """The model's training on the train split.
 
-    So do batches of a file of known questions, with config.known_share of the turns.
+    Batches of a file of known questions take config.known_share of the turns.
     """
     check_batch_size(config.batch_size, config.gradient_accumulation_steps)
-    sets = config.record_sets
     share = config.known_share if known and isinstance(config, TableQATrainingConfig) else 0.0
 
-    def batches_of(records: RecordSet, skip: int, file: str | None = None) -> tf.data.Dataset:
+    def train_dataset(skip: int, file: str | None = None) -> tf.data.Dataset:
         batches = training_batches(
-            file or split_files(data_dir, f"train{records.suffix}"),
-            records.batch_size,
+            file or split_files(data_dir, config.record_name("train")),
+            config.batch_size,
             config.seed,
-            records.length_buckets,
+            config.length_buckets,
             skip=skip,
             skip_corrupt=config.skip_corrupt,
             perturbed_copies=config.perturbed_copies,
@@ -205,24 +197,15 @@ def make_task(
 
     def with_known(step: int) -> tf.data.Dataset:
         num_known = int(share * step)
-        own = batches_of(sets[0], step - num_known)
+        own = train_dataset(step - num_known)
         steps = tf.data.Dataset.counter(step)
 
         def turn(number: tf.Tensor) -> tf.Tensor:
             number = tf.cast(number, tf.float64)
             return tf.cast(share * (number + 1), tf.int64) - tf.cast(share * number, tf.int64)
 
-        datasets = [own, batches_of(sets[0], num_known, known)]
+        datasets = [own, train_dataset(num_known, known)]
         return tf.data.Dataset.choose_from_datasets(datasets, steps.map(turn))
-
-    def train_dataset(step: int) -> tf.data.Dataset:
-        # Set n gives the batches whose number is n modulo the number of sets.
-        done = [len(range(place, step, len(sets))) for place in range(len(sets))]
-        datasets = [batches_of(*of_set) for of_set in zip(sets, done, strict=True)]
-        if len(datasets) == 1:
-            return datasets[0]
-        turns = tf.data.Dataset.counter(step).map(lambda number: number % len(sets))
-        return tf.data.Dataset.choose_from_datasets(datasets, turns)
 
     batches = with_known if share else train_dataset
     return Task(model, batches, evaluation.evaluate, evaluation.best_by, share)
@@ -230,7 +213,8 @@ def make_task(
 
 def dev_examples(config: TrainingConfig, data_dir: str | pathlib.Path) -> tf.data.Dataset:
     """The examples of the dev split, without those that fill up the last batch of the release."""
-    examples = read_records(split_files(data_dir, "dev"), config.skip_corrupt)
+    files = split_files(data_dir, config.record_name("dev"))
+    examples = read_records(files, config.skip_corrupt)
     if "question_id" not in examples.element_spec:
         return examples
     return examples.filter(lambda features: features["question_id"][0] != _FILLING)
@@ -264,17 +248,12 @@ def expected_seconds(config: TrainingConfig, data_dir: str | pathlib.Path) -> fl
     It multiplies matrices of the encoder's sizes for a moment. A step took four times its bare
     products on two CPU cores, and each length of batches ten seconds to compile.
     """
-    seconds = 0.0
-    for records in config.record_sets:
-        files = split_files(data_dir, f"train{records.suffix}")
-        examples = read_records(files, config.skip_corrupt)
-        lengths = [int(tf.reduce_sum(e["input_mask"])) for e in examples.take(_SAMPLED)]
-        ends = (*records.length_buckets, records.max_seq_length)
-        padded = [next(end for end in ends if length <= end) for length in lengths]
-        tokens = records.batch_size * sum(padded) / len(padded)
-        steps = config.num_steps / len(config.record_sets)
-        seconds += 10 * len(set(padded)) + 4 * steps * tokens * _seconds_per_token(config)
-    return seconds
+    examples = read_records(split_files(data_dir, config.record_name("train")), config.skip_corrupt)
+    lengths = [int(tf.reduce_sum(e["input_mask"])) for e in examples.take(_SAMPLED)]
+    ends = (*config.length_buckets, config.max_seq_length)
+    padded = [next(end for end in ends if length <= end) for length in lengths]
+    tokens = config.batch_size * sum(padded) / len(padded)
+    return 10 * len(set(padded)) + 4 * config.num_steps * tokens * _seconds_per_token(config)
 
 
 def _seconds_per_token(config: TrainingConfig) -> float:

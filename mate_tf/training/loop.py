@@ -270,8 +270,6 @@ class BestSoFar(tf.train.experimental.PythonState):
 
     def reason_to_stop(self, config: TrainingConfig) -> str:
         """Why training ends after the latest evaluation; "" if it goes on."""
-        if config.early_stopping_patience and self.num_since >= config.early_stopping_patience:
-            return f"{self.num_since} evaluations were no better"
         if self.losses and self.num_since and config.early_stopping_loss:
             mean = sum(self.losses) / len(self.losses)
             if mean < config.early_stopping_loss:

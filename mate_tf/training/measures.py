@@ -28,9 +28,9 @@ from mate_tf.models.span_reading import (
     span_bounds,
 )
 from mate_tf.paths import as_path
-from mate_tf.records.batches import read_records
+from mate_tf.records.batches import batch_by_length
 from mate_tf.records.conversion import has_conversion, read_conversion
-from mate_tf.records.splits import has_questions, read_questions, split_files
+from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -43,6 +43,7 @@ from mate_tf.training.examples import (
     check_examples,
     check_range,
     dev_batches,
+    dev_examples,
     joined,
     piece_text,
     predict_function,
@@ -259,13 +260,12 @@ def check_masked_lm(config: MaskedLMTrainingConfig, data_dir: str | pathlib.Path
             raise ValueError(
                 f"expected records to pre-train on in {data_dir}, got those of another task"
             )
-        for records in config.record_sets:
-            if records.max_seq_length not in made.lengths:
-                raise ValueError(
-                    f"expected records of {records.max_seq_length} tokens (max_seq_length and "
-                    f"length_buckets), got those of {', '.join(map(str, made.lengths))} in "
-                    f"{data_dir}; choose lengths among them or make them with --max_seq_lengths"
-                )
+        length = made.masked_lm.max_seq_length
+        if config.max_seq_length != length:
+            raise ValueError(
+                f"expected records of {config.max_seq_length} tokens (max_seq_length), got those "
+                f"of {length} in {data_dir}; choose that length or make them again"
+            )
 
     def check_example(split: str, example: tf.train.Example, where: str) -> None:
         features = example.features.feature
@@ -318,14 +318,11 @@ def masked_lm_evaluation(
             }
 
         sums: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
-        for records in config.record_sets:
-            files = split_files(data_dir, f"dev{records.suffix}")
-            examples = read_records(files, config.skip_corrupt)
-            if config.eval_examples is not None:
-                examples = examples.take(config.eval_examples)
-            for of_batch in on_workers(examples.batch(records.eval_batch_size), measured):
-                for name, values in of_batch.items():
-                    sums[name] += values
+        examples = dev_examples(config, data_dir).take(config.eval_examples or -1)
+        batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
+        for of_batch in on_workers(batches, measured):
+            for name, values in of_batch.items():
+                sums[name] += values
         return {name: float(right / max(total, 1)) for name, (right, total) in sums.items()}
 
     return Evaluation(evaluate, "masked_lm_accuracy")

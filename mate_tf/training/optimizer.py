@@ -16,10 +16,10 @@ NOT_DECAYED = "LayerNorm|layer_norm|bias"
 # The encoder without its pooler, which pre-training on sentences leaves unfit for tables.
 BODY = r"(^|/)encoder/(embedding|layer_\d+)/"
 # Learned weights that are added to attention scores.
-ATTENTION_BIAS = r"(^|/)(relative_bias_table|grammar_bias)$"
+ATTENTION_BIAS = r"(^|/)relative_bias_table$"
 # Of the optimizer, and of a training's config.
 OPTIONS = (
-    *("weight_decay_rate", "max_gradient_norm", "max_gradient_value", "head_learning_rate_ratio"),
+    *("weight_decay_rate", "max_gradient_value", "head_learning_rate_ratio"),
     *("attention_bias_learning_rate_ratio", "ema_decay"),
 )
 _BETA_1, _BETA_2, _EPSILON = 0.9, 0.999, 1e-6
@@ -154,5 +154,5 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
         )
 
     def get_config(self) -> dict[str, Any]:
-        own = {name: getattr(self, name) for name in OPTIONS}
+        own = {name: getattr(self, name) for name in (*OPTIONS, "max_gradient_norm")}
         return {"learning_rate": super().get_config()["learning_rate"], "name": self.name} | own

@@ -28,11 +28,17 @@ _KINDS = ("bert", "tapas")
 _AGGREGATIONS = ["NONE", "SUM", "AVERAGE", "COUNT"]
 # Where TapasConfig names a field of TableQAConfig in another way; null stands for the default.
 _TABLE_QA = {
-    "agg_temperature": "aggregation_temperature",
     "positive_weight": "positive_label_weight",
     "cell_select_pref": "cell_selection_preference",
-    "aggregation_loss_importance": "aggregation_loss_weight",
-    "use_gumbel_for_agg": "use_gumbel_for_aggregation",
+}
+# What it has besides, in its names, is read as what a release's configuration names.
+_GONE = {
+    "average_logits_per_cell": "average_logits_per_cell",
+    "use_gumbel_for_cells": "use_gumbel_for_cells",
+    "use_gumbel_for_aggregation": "use_gumbel_for_agg",
+    "aggregation_temperature": "agg_temperature",
+    "aggregation_loss_weight": "aggregation_loss_importance",
+    "answer_loss_importance": "answer_loss_importance",
 }
 # Where TapasConfig's default differs from ours.
 _TAPAS_DEFAULTS = {
@@ -133,6 +139,7 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
         raise ValueError(f"expected aggregation_labels {_AGGREGATIONS} in {path}, got {names}")
     fields = (field.name for field in dataclasses.fields(TableQAConfig))
     given = {name: config.get(_TABLE_QA.get(name, name)) for name in fields}
+    given |= {ours: config.get(name) for name, ours in _GONE.items()}
     values = {name: value for name, value in given.items() if value is not None}
     values = _TAPAS_DEFAULTS | values
     values["cell_loss_importance"] = 0.0 if config.get("disable_per_token_loss") else 1.0

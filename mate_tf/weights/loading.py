@@ -25,7 +25,7 @@ _BIAS_OF_NEW_OPERATORS = -4.0
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
 # What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; checkpoints to
 # start from lack it.
-_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length|grammar_bias)|/global_embeddings$"
+_OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length)|/global_embeddings$"
 _RANDOM_STATE = "seed_generator_state"
 _PATH_OF_WORDS = "embedding/word_embeddings"
 # What makes the checkpoints' names of paths in an encoder, one after the other.

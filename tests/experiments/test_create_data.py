@@ -69,7 +69,7 @@ def test_tables_alone_become_records(tmp_path):
     vocab_file = write_vocabulary(tmp_path / "vocab.txt")
     done = succeeded(
         "experiments.create_pretraining_data",
-        *("--task=TABLES", "--max_seq_lengths=24", "--dupe_factor=2"),
+        *("--task=TABLES", "--max_seq_length=24", "--dupe_factor=2"),
         *(f"--input_dir={folder}", f"--output_dir={data_dir}", f"--vocab_file={vocab_file}"),
     )
     assert re.search(r"train: \d\d of \d\d examples kept\n  kept with 24 tokens", done.stdout)

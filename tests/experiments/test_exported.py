@@ -28,7 +28,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, write_conversion
-from mate_tf.records.pretraining import make_builders, write_split
+from mate_tf.records.pretraining import make_builder, write_split
 from mate_tf.tables.table import AGGREGATIONS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -76,11 +76,11 @@ def folders(tmp_path_factory):
         DescribedTable(str(number), table, (f"{question.text} {question.text}",))
         for number, (table, question) in enumerate(pairs)
     ]
-    builders = make_builders(drawn, str(VOCABULARY))
+    word_builder = make_builder(drawn, str(VOCABULARY))
     for split, part in (("train", slice(20)), ("dev", slice(20, None))):
         write_records(questions / f"{split}.tfrecord", examples[part])
         words.mkdir(exist_ok=True)
-        list(write_split(described[part], builders, drawn, str(words), split))
+        list(write_split(described[part], word_builder, drawn, str(words), split))
     for made in (questions, words):
         write_conversion(made, conversion_of("JSONL", builder.config, VOCABULARY, None))
         (made / "vocab.txt").write_bytes(VOCABULARY.read_bytes())

@@ -34,7 +34,7 @@ ENCODER_KEYS = tuple(
 )
 # What the original's configuration has beside the encoder's keys and the fields of TableQAConfig.
 OTHER_KEYS = {
-    *"bert_config classification_label_weight disable_per_token_loss".split(),
+    *"bert_config disable_per_token_loss".split(),
     *"num_classification_labels span_prediction".split(),
     # Of a run alone, without effect on a batch with weights that are given.
     *"grad_clipping init_checkpoint learning_rate num_train_steps num_warmup_steps".split(),
@@ -46,7 +46,13 @@ UNSUPPORTED: dict[str, tuple[Any, ...]] = {
     "cell_cross_entropy": (False,),
     "num_aggregation_labels": (0, 4),
     "table_pruning_config_file": (None, ""),
-    "use_gumbel_for_agg": (False,),  # what it draws cannot be drawn again
+    "agg_temperature": (1.0,),
+    "aggregation_loss_importance": (1.0,),
+    "answer_loss_importance": (1.0,),
+    "average_logits_per_cell": (False,),
+    "cell_cross_entropy_hard_em": (False,),
+    "classification_label_weight": (None,),
+    "use_gumbel_for_agg": (False,),
     "use_gumbel_for_cells": (False,),
 }
 OF_TOKENS = ("sequence_output", "token_logits", "masked_token_logits", "out_logits", "out_probs")
@@ -165,8 +171,7 @@ def classification_arrays(golden, encoder_config, batch: dict, tapas: dict) -> d
     The checkpoint's has two classes; heads of other numbers have files.
     """
     num_classes = tapas["num_classification_labels"]
-    config = ClassificationConfig(num_classes, label_weights=label_weights(tapas))
-    model = SequenceClassification(encoder_config, config)
+    model = SequenceClassification(encoder_config, ClassificationConfig(num_classes))
     model.build()
     if num_classes == 2:
         golden.load_weights(model)
@@ -178,17 +183,6 @@ def classification_arrays(golden, encoder_config, batch: dict, tapas: dict) -> d
             variables[name].assign(value)
     outputs, losses, by_name = gradients(model, batch)
     return by_name | {"out_logits_cls": outputs["class_logits"], "out_total_loss": losses["loss"]}
-
-
-def label_weights(tapas: dict) -> tuple[float, ...]:
-    """The weights of the classes; the original's are by class, 1 where it names none."""
-    given = tapas.get("classification_label_weight") or {}
-    if isinstance(given, str):  # the flag's form, as "0:0.5,1:2"
-        given = dict(pair.split(":") for pair in given.split(","))
-    by_class = {int(label): float(weight) for label, weight in given.items()}
-    classes = range(tapas["num_classification_labels"])
-    assert by_class.keys() <= set(classes), f"expected classes {classes}, got weights of {by_class}"
-    return tuple(by_class.get(label, 1.0) for label in classes) if by_class else ()
 
 
 def cell_selection_arrays(golden, encoder_config, batch: dict, tapas: dict) -> dict[str, Any]:
@@ -218,13 +212,10 @@ def cell_selection_arrays(golden, encoder_config, batch: dict, tapas: dict) -> d
         found[key] = losses.get(key)
     if "aggregation_loss" in losses:
         found["aggregation_loss"] = losses["aggregation_loss"]
-        # What it is made of is recorded before the importance, which may be 0.
-        unit = dataclasses.replace(model.task_config, aggregation_loss_importance=1.0)
-        of_unit = TableQuestionAnswering(encoder_config, unit).compute_task_loss(batch, outputs)
-        unscaled = of_unit["aggregation_loss"]
-        computed = losses.get("aggregate_mask", tf.zeros_like(unscaled))
-        found["aggregation_loss_known"] = unscaled * (1 - computed)
-        found["aggregation_loss_unknown"] = unscaled * computed
+        aggregation_loss = losses["aggregation_loss"]
+        computed = losses.get("aggregate_mask", tf.zeros_like(aggregation_loss))
+        found["aggregation_loss_known"] = aggregation_loss * (1 - computed)
+        found["aggregation_loss_unknown"] = aggregation_loss * computed
     return {key: value for key, value in found.items() if value is not None} | by_name
 
 

@@ -21,7 +21,7 @@ FAMILY = "e2e"
 OPTIONS = tuple(
     (
         "num_aggregation_labels select_one_column allow_empty_column_selection "
-        "average_logits_per_cell temperature max_num_columns max_num_rows"
+        "temperature max_num_columns max_num_rows"
     ).split()
 )
 

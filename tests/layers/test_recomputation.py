@@ -49,7 +49,7 @@ ATTENTIONS = {
     "table_etc by all pairs": AttentionConfig("table_etc", "dense", **OF_TABLE_ETC),
     "mate_tableformer in a window": AttentionConfig("mate_tableformer", **SIZES),
     "relations by embedding": AttentionConfig("tableformer", relation_kind="embedding"),
-    "grammar with learned biases": AttentionConfig("grammar_soft", learn_grammar_bias=True),
+    "grammar": AttentionConfig("grammar_soft"),
 }
 
 

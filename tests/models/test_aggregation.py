@@ -131,31 +131,9 @@ def test_numbers_at_the_end_of_single_precision_leave_all_finite(approximation, 
     with tf.GradientTape() as tape:
         tape.watch([probabilities, logits])
         result = aggregation.expected_result(
-            probabilities, values, ones.astype(np.float32), ones, logits, 1.0, approximation
+            probabilities, values, ones.astype(np.float32), ones, logits, approximation
         )
         loss = aggregation.answer_loss(result, floats(NAN), tf.constant([computed]), 1265.74)
     assert np.isfinite(loss).all() and (loss.numpy() > 0) == computed
     for gradient in tape.gradient(loss, [probabilities, logits]):
         assert np.isfinite(gradient).all()
-
-
-NUM_DRAWS = 20_000
-# Five standard deviations of a frequency, of at most 1/2 each way in one draw.
-FREQUENCY_TOLERANCE = 5 * 0.5 / np.sqrt(NUM_DRAWS)
-
-
-@pytest.mark.parametrize("logit", [-2.0, 0.0, 0.7])
-def test_logistic_noise_draws_a_decision_as_often_as_it_is_probable(logit):
-    noise = aggregation.logistic_noise([NUM_DRAWS], seed=[1, 2]).numpy()
-    assert np.isfinite(noise).all()
-    frequency = np.mean(logit + noise > 0)
-    np.testing.assert_allclose(frequency, 1 / (1 + np.exp(-logit)), atol=FREQUENCY_TOLERANCE)
-
-
-def test_gumbel_noise_draws_each_function_as_often_as_it_is_probable():
-    logits = np.array([0.5, -1.0, 2.0])
-    noise = aggregation.gumbel_noise([NUM_DRAWS, 3], seed=[1, 2]).numpy()
-    assert np.isfinite(noise).all()
-    frequencies = np.bincount(np.argmax(logits + noise, axis=1), minlength=3) / NUM_DRAWS
-    probabilities = np.exp(logits) / np.exp(logits).sum()
-    np.testing.assert_allclose(frequencies, probabilities, atol=FREQUENCY_TOLERANCE)

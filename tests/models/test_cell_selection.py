@@ -195,19 +195,19 @@ def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zer
     assert initialize_to_zero == (not np.any(tokens))
 
 
-def cross_entropy(batch, hard_em: bool = False):
+def cross_entropy(batch):
     """Probabilities of the tokens [B, S], losses [B] and their gradients [B, S]."""
     logits = tf.constant(batch["token_logits"])
     cells = cells_of(batch, max_num_columns=512)
     with tf.GradientTape() as tape:
         tape.watch(logits)
         log_p = log_cell_probabilities(logits, cells)
-        loss = cell_cross_entropy_loss(log_p, batch["label_ids"], cells, hard_em)
+        loss = cell_cross_entropy_loss(log_p, batch["label_ids"], cells)
     probabilities = np.exp(cell_selection.to_tokens(log_p, cells))
     return probabilities, loss.numpy(), tape.gradient(loss, logits).numpy()
 
 
-def expected_cross_entropy(example, hard_em: bool):
+def expected_cross_entropy(example):
     """The same of one example, in float64."""
     groups = [tokens for place, tokens in tokens_by_cell(example).items() if min(place) > 0]
     logits = example["token_logits"].astype(np.float64)
@@ -215,8 +215,6 @@ def expected_cross_entropy(example, hard_em: bool):
     p = np.exp(means - np.logaddexp.reduce(means)) if groups else means
     correct = np.array([example["label_ids"][tokens].any() for tokens in groups], bool)
     q = p * correct
-    if hard_em and correct.any():
-        q = np.arange(len(p)) == np.argmax(q)
     loss, gradient, probabilities = 0.0, np.zeros_like(logits), np.zeros_like(logits)
     if correct.any():
         q = q / q.sum()
@@ -230,22 +228,19 @@ def expected_cross_entropy(example, hard_em: bool):
 
 
 @settings(max_examples=60)
-@given(
-    tables, st.sampled_from([0.0, 0.1, 0.4, 1.0]), st.sampled_from([0.0, 1.0, 4.0]), st.booleans()
-)
-def test_cross_entropy_and_its_gradient_equal_the_definition(shape, share, size, hard_em):
+@given(tables, st.sampled_from([0.0, 0.1, 0.4, 1.0]), st.sampled_from([0.0, 1.0, 4.0]))
+def test_cross_entropy_and_its_gradient_equal_the_definition(shape, share, size):
     batch = random_batch(*shape, share, size)
-    for example, *actual in zip(examples_of(batch), *cross_entropy(batch, hard_em), strict=True):
-        expected = expected_cross_entropy(example, hard_em)
+    for example, *actual in zip(examples_of(batch), *cross_entropy(batch), strict=True):
+        expected = expected_cross_entropy(example)
         for one, other in zip(actual, expected, strict=True):
             np.testing.assert_allclose(one, other, rtol=TOLERANCE, atol=TOLERANCE)
         if expected[1] == 0.0:  # nothing to learn: no label, no cell, or one cell alone
             assert actual[1] == 0.0 and not actual[2].any()
 
 
-@pytest.mark.parametrize(("hard_em", "target"), [(False, [0.5, 0.5]), (True, [1.0, 0.0])])
-def test_logits_of_any_size_have_a_finite_loss_and_gradient(hard_em, target):
+def test_logits_of_any_size_have_a_finite_loss_and_gradient():
     batch = batch_of([(0, 0), (1, 1), (1, 2), (1, 3)], [1e6, 1e6, -1e6, -1e6], [0, 0, 1, 1])
-    _, loss, gradient = cross_entropy(batch, hard_em)
+    _, loss, gradient = cross_entropy(batch)
     np.testing.assert_allclose(loss, [2e6], rtol=1e-6)
-    np.testing.assert_allclose(gradient[0], [0.0, 1.0, -target[0], -target[1]], atol=1e-6)
+    np.testing.assert_allclose(gradient[0], [0.0, 1.0, -0.5, -0.5], atol=1e-6)

@@ -5,7 +5,6 @@ import dataclasses
 import pytest
 from hypothesis import given
 
-from mate_tf.datasets.supervision import SupervisionError
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.pointr.answering import (
     PointingInputs,
@@ -64,20 +63,3 @@ def test_the_number_of_sentences_is_the_configs():
         table = task.expand(CITIES, question, original=False)
         said = " ".join(" ".join(row) for row in table.expansions)
         assert said.count(" .") == number  # at the end of each sentence
-
-
-def test_ambiguous_questions_are_discarded_from_training_alone():
-    both = Question("?", "q", ("norway",))
-    lenient, strict = (
-        pointing_task(TASKS["HYBRIDQA"], PointingInputs(discard_ambiguous=discard)).supervise
-        for discard in (False, True)
-    )
-    assert lenient is not None and strict is not None
-    cells = ((0, 0), (0, 1), (1, 0), (1, 1))
-    assert lenient(CITIES, both, strict=True, original=False).answer_coordinates == cells
-    assert strict(CITIES, both, strict=False, original=False).answer_coordinates == cells
-    with pytest.raises(SupervisionError, match="in one cell, found it in 4") as error:
-        strict(CITIES, both, strict=True, original=False)
-    assert error.value.reason == "ambiguous answer"
-    kept = strict(CITIES, RAIN, strict=True, original=False)
-    assert kept == dataclasses.replace(RAIN, answer_coordinates=((1, 0),))

@@ -24,7 +24,6 @@ pytestmark = pytest.mark.filterwarnings("ignore")  # Beam's own
 
 MASKED = PretrainingConfig(
     MaskedLmConfig(max_seq_length=20, max_predictions=4, min_text_length=2, require_text=False),
-    longer_lengths=(40,),
     dupe_factor=3,
 )
 

@@ -102,10 +102,10 @@ def test_two_workers_have_the_losses_of_one(workers, one_device):
         # What differs between workers is refused by each.
         (refusal,) = re.findall("^refused: .*", output, re.MULTILINE)
         assert "expected step 0 on every worker, as on the chief, got another on 1" in refusal
-    # The chief's evaluations, the second and third no better, ended the run for both.
+    # The chief's second evaluation, which was no better, ended the run for both.
     assert len(list((folder / "table" / "train").glob("events.*"))) == 1
     names = {path.name for path in (folder / "stops_early").iterdir()}
-    assert names >= {"ckpt-6.index", "best", "train", "dev", "evaluations.jsonl"}
+    assert names >= {"ckpt-4.index", "best", "train", "dev", "evaluations.jsonl"}
     assert not any("worker" in name or "tmp" in name for name in names)
 
 

@@ -16,7 +16,7 @@ from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import with_architecture
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, write_conversion
-from mate_tf.records.pretraining import make_builders, write_split
+from mate_tf.records.pretraining import make_builder, write_split
 from mate_tf.tables.table import Table
 from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTrainingConfig
 from mate_tf.training.examples import build_model, make_task
@@ -29,8 +29,7 @@ from tests.small import ENCODER, PIECES, cases, change_records, write_vocabulary
 
 LENGTHS = (16, 32)
 DRAWN = PretrainingConfig(
-    MaskedLmConfig(LENGTHS[0], max_predictions=3, min_text_length=2, max_text_length=4),
-    longer_lengths=LENGTHS[1:],
+    MaskedLmConfig(LENGTHS[1], max_predictions=6, min_text_length=2, max_text_length=4),
     dupe_factor=6,
 )
 CONFIG = MaskedLMTrainingConfig(
@@ -61,9 +60,9 @@ def corpus(split):
 def data_dir(tmp_path_factory):
     directory = tmp_path_factory.mktemp("pretraining")
     vocab_file = write_vocabulary(directory / "vocab.txt")
-    builders = make_builders(DRAWN, str(vocab_file))
+    builder = make_builder(DRAWN, str(vocab_file))
     for split in ("train", "dev"):
-        list(write_split(corpus(split), builders, DRAWN, str(directory), split))
+        list(write_split(corpus(split), builder, DRAWN, str(directory), split))
     conversion = conversion_of("TEXTS", FeatureConfig(LENGTHS[-1]), vocab_file, None)
     write_conversion(directory, dataclasses.replace(conversion, pretraining=DRAWN))
     return directory
@@ -113,13 +112,12 @@ def test_a_run_learns_and_gives_its_encoder_to_fine_tuning_and_its_heads_to_pre_
     assert all(0 <= value <= 1 for name, value in last.items() if "accuracy" in name)
 
 
-def test_batches_of_all_lengths_take_turns_with_as_many_tokens(data_dir):
+def test_batches_have_the_lengths_of_their_examples(data_dir):
     task = pretraining_task(CONFIG, data_dir)
     batches = list(task.train_dataset(0).take(9))
-    shapes = [tuple(batch["input_ids"].shape) for batch in batches]
-    assert shapes[:3] == [(8, 16), (4, 32), (8, 16)]
+    assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 16), (4, 32)}
     assert task.model.normalized_by == ("masked_lm_weights",)
-    assert {batch["masked_lm_ids"].shape[1] for batch in batches} == {3, 6}
+    assert {tuple(batch["masked_lm_ids"].shape) for batch in batches} == {(4, 6)}
     for skipped in (1, 6, 7):
         for batch, expected in zip(task.train_dataset(skipped), batches[skipped:], strict=False):
             np.testing.assert_array_equal(batch["input_ids"], expected["input_ids"])
@@ -177,19 +175,19 @@ def test_the_evaluation_counts_what_the_model_gets_right(data_dir, next_sentence
 
 @cases(
     "name, value, message",
-    ("masked_lm_positions", 16, r"masked_lm_positions from 0 to \d+, got 16 .*16.*, record 2"),
-    ("masked_lm_ids", -1, r"masked_lm_ids from 0 to 13, got -1 .*train_16.tfrecord, record 2"),
+    ("masked_lm_positions", 32, r"masked_lm_positions from 0 to \d+, got 32 .*32.*, record 2"),
+    ("masked_lm_ids", -1, r"masked_lm_ids from 0 to 13, got -1 .*train_32.tfrecord, record 2"),
 )
 def test_a_prediction_of_what_is_not_there_is_refused(data_dir, tmp_path, name, value, message):
     shutil.copytree(data_dir, tmp_path, dirs_exist_ok=True)
-    change_records(tmp_path / "train_16.tfrecord", lambda examples: examples[2][name].fill(value))
+    change_records(tmp_path / "train_32.tfrecord", lambda examples: examples[2][name].fill(value))
     with pytest.raises(ValueError, match=f"expected {message}"):
         check_data(CONFIG, tmp_path)
 
 
 def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
     config = dataclasses.replace(CONFIG, length_buckets=(), max_seq_length=64)
-    message = r"expected records of 64 tokens .*, got those of 16, 32 in .*; choose lengths among"
+    message = r"expected records of 64 tokens .*, got those of 32 in .*; choose that length or"
     with pytest.raises(ValueError, match=message):
         check_data(config, data_dir)
     fine_tuning = ClassificationTrainingConfig(
@@ -211,8 +209,7 @@ def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
             del example["masked_lm_ids"]
 
     for split in ("train", "dev"):
-        for length in LENGTHS:
-            change_records(others / f"{split}_{length}.tfrecord", unmask)
+        change_records(others / f"{split}_32.tfrecord", unmask)
     with pytest.raises(ValueError, match=r"of pre-training in .*, which lack masked_lm_ids"):
         check_data(CONFIG, others)
 

@@ -145,7 +145,6 @@ XLA_ENCODER = small_encoder(60, intermediate_size=32, type_vocab_sizes=(3, 16, 1
 OF_ITS_OWN: dict[str, dict[str, Any]] = {
     "linformer": dict(sequence_length=LENGTH, projected_length=6),
     "table_etc": dict(num_global_tokens=32, local_radius=4),
-    "grammar_soft": dict(learn_grammar_bias=True),
 }
 MULTI_VIEW: dict[str, dict[str, Any]] = {
     "views": dict(bucket_size=4, global_size=6),

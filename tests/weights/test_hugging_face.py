@@ -102,9 +102,7 @@ OF_SHORT = TableQAConfig(use_answer_as_supervision=False, answer_loss_cutoff=Non
     "config, expected",
     *((WTQ, OF_WTQ), (SQA, OF_SQA), (SHORT, OF_SHORT), (TABFACT, ClassificationConfig(2))),
     (WTQ | GIVEN, replaced(**GIVEN)),
-    (WTQ | {"use_gumbel_for_aggregation": True}, replaced(use_gumbel_for_agg=True)),
     (WTQ | {"disable_per_token_loss": True}, replaced(cell_loss_importance=0.0)),
-    (WTQ | {"aggregation_temperature": 0.5}, replaced(agg_temperature=0.5)),
     (TABFACT | {"id2label": {"0": "no", "1": "yes", "2": "?"}}, ClassificationConfig(3)),
     ({"architectures": ["BertForSequenceClassification"]}, ClassificationConfig()),
     ({"architectures": ["TapasForMaskedLM"]}, MaskedLMConfig(next_sentence=False)),
@@ -124,6 +122,8 @@ COUNT_FIRST = {"0": "NONE", "1": "COUNT", "2": "SUM", "3": "AVERAGE"}
     "config, message",
     ({"aggregation_labels": COUNT_FIRST}, r"labels \['NONE', 'SUM'.*\.json, got \['NONE', 'COU"),
     ({"num_aggregation_labels": 3}, "num_aggregation_labels of 0, 4, 13 or 14, got 3"),
+    ({"use_gumbel_for_aggregation": True}, "False for .*use_gumbel_for_agg, .* got True"),
+    ({"aggregation_temperature": 0.5}, r"1\.0 for .*agg_temperature, an option .* got 0\.5"),
     ({"temperature": "1"}, r"expected float for .*config\.json\.temperature, got '1'"),
     ({"model_type": "tapex"}, r"model_type 'bert' or 'tapas' in .*config\.json, got 'tapex'"),
 )

@@ -59,7 +59,6 @@ CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
     "wtq, no column allowed": (QA, WTQ | {"allow_empty_column_selection": True}, []),
     "few rows and columns": (QA, {"max_num_rows": 3, "max_num_columns": 3}, []),
     "wikisql": (QA, {"select_one_column": False, "temperature": 0.107515}, ["labels"]),
-    "averaged": (QA, {"select_one_column": False, "average_logits_per_cell": True}, ["labels"]),
     "tabfact": ("TapasForSequenceClassification", {}, []),
     "three classes": ("TapasForSequenceClassification", {"num_labels": 3}, []),
     "masked words": ("TapasForMaskedLM", {}, []),

@@ -69,7 +69,6 @@ class DensePlan(NamedTuple):
     mask: tf.Tensor  # bool, broadcasts to [B, 1, F, T]
     relations: tf.Tensor | None  # one-hot, float [B, K, F, T]
     bias: tf.Tensor | None  # float, broadcasts to [B, 1, F, T], added to the scores
-    favoured: tf.Tensor | None  # float [B, 1, F, T], 1 for the pairs that get a learned bias
 
 
 @dataclasses.dataclass(eq=False)
@@ -84,21 +83,18 @@ class Dense:
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
         """The masks, relations and biases, which depend only on the token features."""
         heads, attention = self.heads, self.heads.attention
-        relations = bias = favoured = None
+        relations = bias = None
         if heads.relations is not None:
             relations = heads.relations.one_hot(features, features)  # [B, K, F, T]
         if isinstance(attention, GrammarSoftConfig):
             related = RelatedTags(favoured_tags(attention.grammar_rules))
             favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
-            favoured = tf.cast(favoured, heads.compute_dtype)
-            if heads.grammar_bias is None:
-                bias, favoured = attention.grammar_bias * favoured, None
+            bias = attention.grammar_bias * tf.cast(favoured, heads.compute_dtype)
         return tuple(
             DensePlan(
                 self._mask(features, group),
                 None if heads.relations_of(group) is None else relations,
                 bias,
-                favoured,
             )
             for group in heads.groups
         )
@@ -123,12 +119,10 @@ class Dense:
 
     def _attend_group(self, group: OfGroup, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
-        relations, grammar_bias = group.relations, self.heads.grammar_bias
+        relations = group.relations
         biases = [] if plan.bias is None else [plan.bias]
         if relations is not None and plan.relations is not None:
             biases.append(relations.scores(group.projected.query, plan.relations, group.first_head))
-        if grammar_bias is not None and plan.favoured is not None:
-            biases.append(grammar_bias.scores(plan.favoured))
         return dense_attention(
             *group.projected,
             plan.mask,

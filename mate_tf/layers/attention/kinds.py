@@ -17,7 +17,6 @@ import tensorflow as tf
 
 from mate_tf.config import (
     AttentionConfig,
-    GrammarSoftConfig,
     LinformerConfig,
     MateConfig,
     MateNeighboursConfig,
@@ -29,7 +28,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.multi_view import MultiViews
 from mate_tf.layers.attention.patterns import Heads, Projected
-from mate_tf.layers.attention.relations import NEIGHBOURS, GrammarBias, RelationBias
+from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
 from mate_tf.layers.basic import Dropout, Linear, SeededDropout, seeds_after
@@ -201,25 +200,18 @@ class SelfAttention(keras.layers.Layer):
         self.query = Linear(units, name="query", **common)
         self.key = Linear(units, name="key", **common)
         self.value = Linear(units, name="value", **common)
-        self.relations = self.grammar_bias = None
+        self.relations = None
         options: tuple = ()
         if isinstance(attention, TableFormerConfig):
             options = attention.relation_kind, attention.disabled_relations
         elif isinstance(attention, MateNeighboursConfig):
             options = (NEIGHBOURS,)
+        sizes = num_heads, head_size
         if options:
-            sizes = num_heads, head_size
             self.relations = RelationBias(*sizes, *options, name="relations", dtype=dtype)
-        if isinstance(attention, GrammarSoftConfig) and attention.learn_grammar_bias:
-            alpha = attention.grammar_bias
-            self.grammar_bias = GrammarBias(num_heads, alpha, name="grammar", dtype=dtype)
         self.dropout = Dropout(dropout, name="dropout", dtype=dtype)
-        biases = self.relations, self.grammar_bias
-        self.use(
-            implementation_of(
-                Heads(num_heads, head_size, attention, temperature, self.compute_dtype, *biases)
-            )
-        )
+        heads = Heads(*sizes, attention, temperature, self.compute_dtype, self.relations)
+        self.use(implementation_of(heads))
 
     def use(self, implementation: Implementation) -> None:
         """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
@@ -235,9 +227,8 @@ class SelfAttention(keras.layers.Layer):
         )
         self.output_projection = Linear(hidden_size, name="output", **options)
         self.output_projection.build((None, None, self.num_heads * self.head_size))
-        for biases in (self.relations, self.grammar_bias):
-            if biases is not None:
-                biases.build()
+        if self.relations is not None:
+            self.relations.build()
         if isinstance(self.implementation, Linformer | TableETC):
             self.implementation.build(self)
 

@@ -25,7 +25,6 @@ from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig, Table
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.relations import (
     NEIGHBOURS,
-    GrammarBias,
     RelatedTags,
     RelationBias,
     allowed_tags,
@@ -112,7 +111,6 @@ class Heads:
     temperature: float  # divides the attention scores
     compute_dtype: str  # of the scores
     relations: RelationBias | None = None  # the layer's
-    grammar_bias: GrammarBias | None = None  # the layer's, for favoured pairs
 
     @property
     def scale(self) -> float:

@@ -294,37 +294,6 @@ class RelatedTags:
         return tf.gather(tf.constant(self.tags.ravel()), queries * NUM_TAG_IDS + keys)
 
 
-@keras.saving.register_keras_serializable(package="mate_tf")
-class GrammarBias(keras.layers.Layer):
-    """A learned number for each head, which a soft model adds to the scores of favoured pairs.
-
-    Args:
-        num_heads: H.
-        initial: the paper's alpha, where training starts.
-    """
-
-    def __init__(self, num_heads: int, initial: float, **kwargs):
-        super().__init__(**kwargs)
-        self.num_heads = num_heads
-        self.initial = initial
-
-    def build(self, *_) -> None:
-        self.bias = self.add_weight(
-            shape=(self.num_heads,),
-            initializer=keras.initializers.Constant(self.initial),
-            name="grammar_bias",
-        )
-
-    def scores(self, favoured: tf.Tensor) -> tf.Tensor:
-        """The bias [B, H, F, T] of pairs [B, 1, F, T], which are 1 if favoured, else 0."""
-        # The cast is for gradients that compute it again, outside of the layer's call.
-        bias = tf.cast(tf.convert_to_tensor(self.bias), favoured.dtype)
-        return bias[:, None, None] * favoured
-
-    def get_config(self):
-        return super().get_config() | {"num_heads": self.num_heads, "initial": self.initial}
-
-
 def _part_of_speech_ids(features: TokenFeatures) -> tf.Tensor:
     if features.part_of_speech_ids is None:
         raise ValueError(

@@ -94,8 +94,7 @@ def layer_and_inputs(attention: AttentionConfig):
     layer.build((None, None, small.HIDDEN))
     random = np.random.default_rng(0)
     for weight in layer.weights:
-        if weight.name != "grammar_bias":  # which starts at the given number
-            weight.assign(random.normal(0, 0.5, weight.shape))
+        weight.assign(random.normal(0, 0.5, weight.shape))
     return layer, small.hidden_states(1, len(TAGS))
 
 
@@ -112,9 +111,8 @@ def expected_output(layer, hidden: tf.Tensor, scores_added: np.ndarray) -> np.nd
     ("grammar_hard", {}, None),
     ("grammar_soft", {}, 5.0),  # the paper's
     *(
-        ("grammar_soft", {"grammar_rules": rules, "grammar_bias": 1.5} | learned, 1.5)
+        ("grammar_soft", {"grammar_rules": rules, "grammar_bias": 1.5}, 1.5)
         for rules in ("paper", "extended")
-        for learned in ({}, {"learn_grammar_bias": True})
     ),
 )
 def test_rules_leave_pairs_out_or_add_a_bias_after_scaling(architecture, options, bias):
@@ -132,13 +130,7 @@ def test_rules_leave_pairs_out_or_add_a_bias_after_scaling(architecture, options
     )
 
 
-def test_the_learned_bias_is_one_of_each_head_and_features_need_parts_of_speech():
-    layer, hidden = layer_and_inputs(AttentionConfig("grammar_soft", learn_grammar_bias=True))
-    with tf.GradientTape() as tape:
-        loss = tf.reduce_sum(layer(hidden, sentence()) ** 2)
-    bias = layer.grammar_bias.bias
-    assert bias.shape == (HEADS,)
-    assert (np.abs(tape.gradient(loss, bias.value).numpy()) > 1e-4).all()
+def test_features_need_parts_of_speech():
     layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
     with pytest.raises(ValueError, match="expected token features with part_of_speech_ids"):
         layer(hidden, TokenFeatures(*sentence()[:9]))
@@ -147,7 +139,7 @@ def test_the_learned_bias_is_one_of_each_head_and_features_need_parts_of_speech(
 @cases(
     "options, message",
     ({"grammar_rules": "all"}, r"expected grammar_rules in \('paper', 'extended'\), got 'all'"),
-    ({"learn_grammar_bias": True}, "unexpected keyword argument 'learn_grammar_bias'"),
+    ({"grammar_bias": 2.0}, "unexpected keyword argument 'grammar_bias'"),
 )
 def test_what_cannot_work_is_refused(options, message):
     with pytest.raises((ValueError, TypeError), match=message):
