@@ -40,6 +40,7 @@ GONE: Mapping[str, Any] = {
     "learn_grammar_bias": False,
     "longer_lengths": [],
     "max_gradient_norm": 1.0,
+    "num_aggregation_labels": 4,  # now the names of the operators
     "use_gumbel_for_agg": False,
     "use_gumbel_for_cells": False,
     "with_titles": False,

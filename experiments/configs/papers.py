@@ -72,7 +72,7 @@ _SQA_BASE = TableQATrainingConfig(
     encoder=BERT_BASE,
     # SQA's answers are cells; nothing is computed from them.
     task=TableQAConfig(
-        num_aggregation_labels=0,
+        operators=(),
         select_one_column=True,
         allow_empty_column_selection=False,
         init_cell_selection_weights_to_zero=False,
@@ -144,7 +144,7 @@ _STATEMENTS_BASE = dataclasses.replace(_TABFACT_BASE, eval_interval=10_000)
 _POINT = TableQATrainingConfig(
     encoder=dataclasses.replace(BERT_LARGE, attention=MATE_WINDOW),
     task=TableQAConfig(
-        num_aggregation_labels=0,
+        operators=(),
         select_one_column=False,
         allow_empty_column_selection=False,
         cell_cross_entropy=True,

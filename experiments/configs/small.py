@@ -110,7 +110,7 @@ _TABFACT = ClassificationTrainingConfig(
 
 # The answer is in cells of any columns; nothing is computed from them.
 _POINTING = TableQAConfig(
-    num_aggregation_labels=0, select_one_column=False, cell_cross_entropy=True, output_dropout=0.0
+    operators=(), select_one_column=False, cell_cross_entropy=True, output_dropout=0.0
 )
 _HYBRIDQA = dataclasses.replace(_WTQ_2048, task=_POINTING, batch_size=4, eval_batch_size=4)
 _BOTH_STAGES: dict[str, Any] = dict(
@@ -283,7 +283,7 @@ CONFIGS = {
     "wtq_minilm_2048": _WTQ_2048,
     # SQA's answers are cells; nothing is computed from them.
     "sqa_minilm": dataclasses.replace(
-        _WTQ, task=TableQAConfig(num_aggregation_labels=0, temperature=0.1, output_dropout=0.0)
+        _WTQ, task=TableQAConfig(operators=(), temperature=0.1, output_dropout=0.0)
     ),
     "wikisql_minilm": dataclasses.replace(
         _WTQ,

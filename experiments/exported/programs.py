@@ -56,7 +56,7 @@ def judged(model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
     import tensorflow as tf
 
     from mate_tf.models import cell_selection
-    from mate_tf.tables.table import ABSENT, AGGREGATIONS
+    from mate_tf.tables.operators import ABSENT
 
     outputs = model(*model.model_inputs(batch), training=False)
     if "masked_lm_logits" in outputs:
@@ -75,9 +75,10 @@ def judged(model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
     is_right = tf.reduce_all(((probabilities > _CHOSEN) == labelled) | ~cells.in_body, axis=1)
     counted = tf.ones_like(is_right)
     if "aggregation_logits" in outputs:
-        operators = tf.reshape(batch["aggregation_function_id"], [-1])
+        names, operators = model.task_config.operators, model.known_operators(batch)
         counted = tf.reshape(batch["aggregation_is_known"], [-1]) > 0
-        is_right |= operators == AGGREGATIONS.index(ABSENT)
+        if ABSENT in names:
+            is_right |= operators == names.index(ABSENT)
         is_right &= tf.argmax(outputs["aggregation_logits"], -1, tf.int32) == operators
     return {
         "right": tf.cast(is_right & counted, tf.float32),

@@ -26,7 +26,7 @@ class Drawn:
         column, rows: of the cells that answer, ascending.
         columns, cells, words: what stands in the form, by the name of its place: columns that the
             words name, cells (row, column) that they quote, and other words.
-        aggregation: one of AGGREGATIONS.
+        aggregation: one of OPERATORS.
         answer: where it is not a cell's text or a number that is computed.
     """
 

@@ -34,7 +34,8 @@ from experiments.synthesis.typed_table import (
 from mate_tf.dataclass_json import require
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.reading.text_files import read_json, read_text
-from mate_tf.tables.table import ABSENT, Question, Table
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Question, Table
 
 _ATTEMPTS = 3  # for each question, each time with another operation
 _PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")

@@ -24,7 +24,8 @@ from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.numeric import values_in_column
 from mate_tf.tables.cell_texts import format_number
 from mate_tf.tables.columns import read_column, unlike_units
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, Coordinates, Table
+from mate_tf.tables.operators import ABSENT, OPERATORS, Operator
+from mate_tf.tables.table import Coordinates, Table
 from mate_tf.tables.values import Date, clock_text
 
 Confidence = Literal["sure", "probably", "not sure"]
@@ -63,7 +64,7 @@ class Answer:
     Attributes:
         items: the answer as a list: texts of cells, one computed number, a class or a span.
         cells: the cells it comes from, in table order.
-        aggregation: what was computed from them, one of AGGREGATIONS.
+        aggregation: what was computed from them, one of OPERATORS.
         value: the computed number; None where nothing was computed.
         score: the probability of the answer, calibrated where the model has a calibration. For
             cells it is their mean probability, times that of their column where a column is chosen
@@ -211,8 +212,8 @@ def _of_first_version(values: Mapping[str, Any]) -> dict[str, Any]:
 def _check(answer: Answer, name: str) -> None:
     aggregation, score, index = answer.aggregation, answer.score, answer.class_index
     require(
-        aggregation in AGGREGATIONS,
-        f"expected one of {AGGREGATIONS} as {name}.aggregation, got {aggregation!r}",
+        aggregation in OPERATORS,
+        f"expected one of {', '.join(OPERATORS)} as {name}.aggregation, got {aggregation!r}",
     )
     require(0 <= score <= 1, f"expected {name}.score from 0 to 1, got {score}")
     require(index is None or index >= 0, f"expected an index as {name}.class_index, got {index}")
@@ -281,14 +282,14 @@ def answer_of_cells(
 ) -> Answer | None:
     """The answer that cells give, by themselves or computed from.
 
-    All but PAIRED leave out rows that are totals, unless there are no other cells; COUNT and
-    DISTINCT also leave out empty cells. SUM, AVERAGE and DIFFERENCE take the cells that are
-    numbers in their columns (tables/columns.py); where their units cannot be added, the answer is
-    the cells themselves, and its note says so. The difference of dates is in days, or in years
+    All operators but those of two cells leave out rows that are totals, unless there are no other
+    cells; COUNT and DISTINCT also leave out empty cells. Operators of numbers take the cells that
+    are numbers in their columns (tables/columns.py); where their units cannot be added, the answer
+    is the cells themselves, and its note says so. The difference of dates is in days, or in years
     where one has no day.
 
-    The cells are in table order, two for PAIRED; the facts are of all cells of the table, and what
-    compares cells has no answer without them. Nor is there one, but None, where the cells do not
+    The cells are in table order; the facts are of all cells of the table, and what compares cells
+    has no answer without them. Nor is there one, but None, where the cells do not
     have what the aggregation needs, such as a number.
     """
     by_themselves = Answer(
@@ -300,7 +301,8 @@ def answer_of_cells(
     )
     if aggregation == "NONE":
         return by_themselves
-    if aggregation not in PAIRED:
+    operator = OPERATORS[aggregation]
+    if not operator.of_two:
         cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
     elif len(cells) != 2:
         return None
@@ -316,14 +318,14 @@ def answer_of_cells(
         given = [text for text in texts if text]
         count = float(len(given if aggregation == "COUNT" else set(given)))
         return computed(format_number(count), count)
-    if aggregation in ("SUM", "AVERAGE", "DIFFERENCE"):
+    if operator.of_numbers is not None:
         pairs = zip(columns, cells, strict=True)
         if unlike := unlike_units(column.units[cell.row] for column, cell in pairs):
             name, units = aggregation.lower(), " and ".join(unlike)
             note = f"no {name} was computed, because the numbers are in {units}"
             has_number = any(number is not None for number in numbers)
             return dataclasses.replace(by_themselves, note=note) if has_number else None
-        value = _calculated(table, cells, numbers, aggregation)
+        value = _calculated(table, cells, numbers, operator)
         if value is None:
             return None
         is_time = all(column.kind == "duration" for column in columns)
@@ -352,15 +354,15 @@ def answer_of_cells(
 
 
 def _calculated(
-    table: Table, cells: tuple[SelectedCell, ...], numbers: list[float | None], aggregation: str
+    table: Table, cells: tuple[SelectedCell, ...], numbers: list[float | None], operator: Operator
 ) -> float | None:
-    """The sum, average or difference of the cells with a number; None where there are too few."""
+    """The result of the cells with a number, or of two dates; None where there are too few."""
     given = [number for number in numbers if number is not None]
-    if aggregation != "DIFFERENCE":
-        total = math.fsum(given)
-        return (total if aggregation == "SUM" else total / len(given)) if given else None
-    if len(given) == 2:
-        return abs(given[0] - given[1])
+    assert operator.of_numbers is not None
+    if len(given) >= (2 if operator.of_two else 1):
+        return operator.of_numbers(given)
+    if not operator.of_two:
+        return None
     values = [values_in_column(table, cell.column).get(cell.row) for cell in cells]
     return _between(*(value if isinstance(value, Date) else None for value in values))
 

@@ -45,17 +45,15 @@ from mate_tf.features.english import says
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED, TAPAS_AGGREGATIONS, Table
+from mate_tf.tables.operators import ABSENT, OPERATORS, TAPAS_OPERATORS
+from mate_tf.tables.table import Table
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 SURE = 0.8  # and so it is whatever the words say of the number of cells or of the row
 # By operator, how many conditions suffice: one where cells are counted, two where they are added
 # up; 0 needs a value to be beyond.
-_FEWEST = {"NONE": 0, "COUNT": 1}
-_NONE, _COUNT = AGGREGATIONS.index("NONE"), AGGREGATIONS.index("COUNT")
-_OF_TWO = np.isin(AGGREGATIONS, PAIRED)
-_OF_ROWS = [AGGREGATIONS.index(name) for name in TAPAS_AGGREGATIONS]
-_ABSENT = AGGREGATIONS.index(ABSENT)
+_FEWEST = {"NONE": 0, "SUM": 2, "AVERAGE": 2, "COUNT": 1}
+_NONE, _COUNT = TAPAS_OPERATORS.index("NONE"), TAPAS_OPERATORS.index("COUNT")  # of any model
 
 
 class Asked(NamedTuple):
@@ -176,18 +174,20 @@ def decode_cells(
     tables = asked.given_tables
     cells = group_body_cells(asked)
     probabilities, in_columns, with_columns = _cell_probabilities(cells, outputs)  # [K] each
+    operators: tuple[str, ...] = ("NONE",)
     aggregations = np.ones((len(tables), 1))
     if "aggregation_logits" in outputs:
-        logits = np.asarray(outputs["aggregation_logits"], np.float64)
-        aggregations = softmax(logits)  # [B, A]
-    absent = aggregations[:, _ABSENT:].sum(axis=1)  # [B]
+        operators = config.operators
+        aggregations = softmax(np.asarray(outputs["aggregation_logits"], np.float64))  # [B, A]
+    computes = np.array([name != ABSENT for name in operators])  # [A]
+    absent = aggregations[:, ~computes].sum(axis=1)  # [B]
     is_absent = absent > config.absent_threshold
-    aggregations = aggregations[:, :_ABSENT]  # of the answer, if there is one
+    aggregations = aggregations[:, computes]  # of the answer, if there is one
+    operators = tuple(name for name in operators if name != ABSENT)
 
     row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
     # TAPAS's own operators do not ask for facts.
-    has_more = aggregations.shape[1] > len(TAPAS_AGGREGATIONS)
-    facts = _token_facts(asked, cells) if has_more else None
+    facts = _token_facts(asked, cells) if len(operators) > len(TAPAS_OPERATORS) else None
     rules = facts if config.plain_answers and asked.questions else None
     relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
@@ -197,7 +197,7 @@ def decode_cells(
         likeliest = aggregations.argmax(axis=1)
         is_count = likeliest == _COUNT
         number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
-        is_of_two = _OF_TWO[likeliest]
+        is_of_two = np.array([OPERATORS[name].of_two for name in operators])[likeliest]
         # Of one column: outside the chosen one, cells have a probability of 0.
         possible = np.bincount(cells.examples, probabilities > 0.0, len(tables)).astype(np.int64)
         number[is_of_two] = np.clip(possible[is_of_two], 1, 2)
@@ -218,8 +218,9 @@ def decode_cells(
                         values[named] = values[named[::-1]]
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
-    for example in np.flatnonzero(np.isin(likeliest, _OF_ROWS)).tolist() if rules else ():
-        part, fewest = cells.of_table(example), _FEWEST.get(AGGREGATIONS[likeliest[example]], 2)
+    is_of_rows = np.isin(np.array(operators)[aggregations.argmax(axis=1)], list(_FEWEST))  # [B]
+    for example in np.flatnonzero(is_of_rows).tolist() if rules else ():
+        part, fewest = cells.of_table(example), _FEWEST[operators[likeliest[example]]]
         row_facts = _row_facts(asked, cells, rules, relations, example)
         of_all = _cells_of_all(asked, row_facts, example, probabilities[part], fewest)
         if of_all is not None and example not in row_from:
@@ -242,6 +243,7 @@ def decode_cells(
             in_columns[part],
             with_columns[part],
             aggregations[index],
+            operators,
             selected_in_columns[part],
             facts and facts.of_table(part, index),
         )
@@ -375,6 +377,7 @@ class CellProbabilities(NamedTuple):
     cells: np.ndarray  # float64 [k], given that its column is the answer's; -inf where not seen
     with_columns: np.ndarray  # float64 [k], these times the probability of the column
     aggregations: np.ndarray  # float64 [A]
+    operators: tuple[str, ...]  # A
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
     facts: TokenFacts | None = None
 
@@ -388,7 +391,8 @@ class CellProbabilities(NamedTuple):
             )
         )
         score = float(score * self.aggregations[aggregation])
-        return answer_of_cells(self.table, cells, AGGREGATIONS[aggregation], score, self.facts)
+        name = self.operators[aggregation]
+        return answer_of_cells(self.table, cells, name, score, self.facts)
 
 
 def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
@@ -400,7 +404,7 @@ def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> An
     likeliest = int(aggregations.argmax())
     answer = probabilities.answer_of(places, score, likeliest)
     if answer is None:
-        if _OF_TWO[likeliest]:
+        if OPERATORS[probabilities.operators[likeliest]].of_two:
             places = places[probabilities.cells[places].argmax()][np.newaxis]
         answer = probabilities.answer_of(places, score, _NONE)
     assert answer is not None, "cells themselves are always an answer"

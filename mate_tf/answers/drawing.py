@@ -11,35 +11,16 @@ import numpy as np
 
 from mate_tf.tables.cell_texts import format_number
 from mate_tf.tables.drawing import Marks, count, cut, marked_table_html, rows_shown, short
-from mate_tf.tables.table import PAIRED, Table
+from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.table import Table
 
 if TYPE_CHECKING:
     from mate_tf.answers.answer import Answer, SelectedCell
 
 _MOST_ATTENDED_ROWS = 10
 _MOST_TERMS = 12
-_SIGNS = {
-    "SUM": ("", " + ", ""),
-    "AVERAGE": ("(", " + ", ") ÷ {}"),
-    "COUNT": ("rows ", ", ", ""),
-    "DISTINCT": ("different ones of ", ", ", ""),
-    "MAX": ("largest of ", ", ", ""),
-    "MIN": ("smallest of ", ", ", ""),
-    "DIFFERENCE": ("difference of ", " and ", ""),
-}
 _CELL_SCORE = "how likely this cell is one of the answer’s, from 0 to 1"
 _LEAST_SHARE = 0.005  # a smaller one would be labelled 0 %
-_COMPUTED = {
-    "NONE": "read from",
-    "SUM": "sum of",
-    "AVERAGE": "average of",
-    "COUNT": "count of",
-    "DISTINCT": "different texts of",
-    "MAX": "largest of",
-    "MIN": "smallest of",
-    "DIFFERENCE": "difference of",
-    **dict.fromkeys(PAIRED[1:], "comparison of"),
-}
 
 
 def error_html(message: str) -> str:
@@ -116,9 +97,10 @@ def answer_html(answer: "Answer", header: Sequence[str] = ()) -> str:
 
 def _computation(answer: "Answer") -> str:
     """How the answer came from the cells, such as "2 + 3 = 5"; "" where nothing was computed."""
-    if answer.aggregation not in _SIGNS or len(answer.cells) < 2:
+    terms_of = OPERATORS[answer.aggregation].terms
+    if terms_of is None or len(answer.cells) < 2:
         return ""
-    before, between, after = _SIGNS[answer.aggregation]
+    before, between, after = terms_of
     if answer.aggregation == "COUNT":
         terms = [str(row) for row in dict.fromkeys(cell.row + 1 for cell in answer.cells)]
     else:
@@ -147,10 +129,10 @@ def source(header: Sequence[str], answer: "Answer") -> str:
         return f"class {answer.class_index}"
     if not answer.cells:
         return ""
-    words, cells = _COMPUTED[answer.aggregation], answer.cells
+    words, cells = OPERATORS[answer.aggregation].source, answer.cells
     if len(cells) == 1:
         return f"{words} {place(header, cells[0])}"
-    is_of_rows = words == "count of" and len({cell.column for cell in cells}) == 1
+    is_of_rows = answer.aggregation == "COUNT" and len({cell.column for cell in cells}) == 1
     return f"{words} {count(len(cells), 'row' if is_of_rows else 'cell')}"
 
 

@@ -23,7 +23,8 @@ from google.protobuf import descriptor_pb2, descriptor_pool, message, message_fa
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.reading.text_files import open_bytes, read_text
-from mate_tf.tables.table import ABSENT, TAPAS_AGGREGATIONS, Question, Table
+from mate_tf.tables.operators import ABSENT, TAPAS_OPERATORS
+from mate_tf.tables.table import Question, Table
 
 _PACKAGE = "language.tapas"
 _ENDING = r"(-\d{5}-of-\d{5})?\.(txtpb|pbtxt|tfrecords?)(\.gz)?(-\d{5}-of-\d{5})?"
@@ -160,8 +161,8 @@ def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
         for row, column in question.answer_coordinates:
             answer.answer_coordinates.add(row_index=row, column_index=column)
         answer.answer_texts.extend(map(_utf8, question.answers))
-        if question.aggregation in TAPAS_AGGREGATIONS:
-            answer.aggregation_function = TAPAS_AGGREGATIONS.index(question.aggregation)
+        if question.aggregation in TAPAS_OPERATORS:
+            answer.aggregation_function = TAPAS_OPERATORS.index(question.aggregation)
         if question.answer_number is not None:
             answer.float_value = question.answer_number
         if question.class_index is not None:
@@ -199,7 +200,7 @@ def _question(interaction: Any, number: int, table: Table, original: bool) -> Qu
     )
     operator = "NONE" if original and not answer.HasField("class_index") else ""
     if answer.HasField("aggregation_function"):
-        operator = TAPAS_AGGREGATIONS[answer.aggregation_function]
+        operator = TAPAS_OPERATORS[answer.aggregation_function]
     has_number = is_given and answer.HasField("float_value")
     return Question(
         next(filter(None, texts), ""),

@@ -18,7 +18,8 @@ from mate_tf.features.numeric import is_single
 from mate_tf.tables.columns import Convention, date_of, number_of
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.notations import CURRENCY_UNITS
-from mate_tf.tables.table import ABSENT, Coordinates, Question, Table, remember
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.values import Cell, read_cell
 
 _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re.ASCII)

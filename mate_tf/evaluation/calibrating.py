@@ -17,7 +17,8 @@ from mate_tf.answers.calibration import (
     surest_threshold,
 )
 from mate_tf.evaluation.scoring import is_correct
-from mate_tf.tables.table import ABSENT, Question, Table
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Question, Table
 
 RIGHT_OF_SURE = 0.75  # the least share of the answers said plainly
 _RIGHT_OF_PROBABLE = 0.45

@@ -22,7 +22,8 @@ from mate_tf.datasets.supervision import parse_number
 from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.reading.text_files import read_json
-from mate_tf.tables.table import ABSENT, Coordinates, Question, Table, id_bytes
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Coordinates, Question, Table, id_bytes
 
 NUM_SHOWN = 10  # answers of an evaluation
 HOW_MANY, IN_A_CELL, NOT_IN_A_CELL = "how many", "how many, in a cell", "how many, not in a cell"

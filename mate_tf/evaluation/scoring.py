@@ -17,7 +17,8 @@ from mate_tf.answers.answer import Answer
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.evaluation.official import Denotation, Official, denotation_correct
 from mate_tf.evaluation.predictions import match_predictions
-from mate_tf.tables.table import ABSENT, Coordinates, Question, Table
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Coordinates, Question, Table
 
 _Scores = Sequence[float] | np.ndarray
 _Correct = Sequence[bool] | np.ndarray

@@ -32,9 +32,9 @@ from mate_tf.features.tokenized_table import (
     tokenize_table,
 )
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.tables.operators import operators_by_id
 from mate_tf.tables.part_of_speech import Tagger, piece_tag_ids, words_with_tags
 from mate_tf.tables.table import (
-    AGGREGATIONS,
     MOST_REMEMBERED,
     Coordinates,
     Question,
@@ -241,7 +241,7 @@ def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
 
     The release's records, as `original`, do not say whether the aggregation is known.
     """
-    aggregation = AGGREGATIONS.index(question.aggregation or "NONE")
+    aggregation = operators_by_id().index(question.aggregation or "NONE")
     is_known = np.array([bool(question.aggregation)], np.int32)
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
     end = question.question_id[-_QUESTION_ID_LENGTH:]  # questions differ at the end

@@ -15,9 +15,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import cell_selection
 from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, COMPUTED, TAPAS_AGGREGATIONS
-
-_NUMBERS_OF_LABELS = (0, *map(len, (TAPAS_AGGREGATIONS, COMPUTED, AGGREGATIONS)))
+from mate_tf.tables.operators import ABSENT, OPERATORS, TAPAS_OPERATORS, operators_by_id
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,8 +26,9 @@ class TableQAConfig(TaskConfig):
     rows and 32 columns.
 
     Attributes:
-        num_aggregation_labels: 4 (NONE, SUM, AVERAGE, COUNT), 14 for all of AGGREGATIONS, 13 for
-            all but ABSENT, or 0 for cell selection alone.
+        operators: what may be done with the cells, by name, in the order of the head's outputs:
+            TAPAS's (NONE, SUM, AVERAGE, COUNT), and perhaps others of OPERATORS behind them. None
+            for cell selection alone.
         use_answer_as_supervision: learns from the answer only (weak supervision, as for WTQ), not
             from `aggregation_function_id` and the labelled cells. Examples whose
             `aggregation_is_known` is 1 are learned from both all the same.
@@ -65,7 +64,7 @@ class TableQAConfig(TaskConfig):
         ValueError: if a value is out of its range, or two options contradict each other.
     """
 
-    num_aggregation_labels: int = 4
+    operators: tuple[str, ...] = TAPAS_OPERATORS
     use_answer_as_supervision: bool = True
     select_one_column: bool = True
     allow_empty_column_selection: bool = False
@@ -88,7 +87,7 @@ class TableQAConfig(TaskConfig):
     absent_threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        choices, labels = get_args(cell_selection.AverageApproximation), self.num_aggregation_labels
+        choices, operators = get_args(cell_selection.AverageApproximation), self.operators
         for holds, expected, names in (
             (lambda v: v > 0, "above 0", "temperature huber_loss_delta"),
             (lambda v: v > 0, "above 0 or None", "answer_loss_cutoff"),
@@ -96,15 +95,22 @@ class TableQAConfig(TaskConfig):
             (lambda v: v >= 0, "of at least 0", "positive_weight cell_loss_importance"),
             (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
             (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
-            (lambda v: v in _NUMBERS_OF_LABELS, "of 0, 4, 13 or 14", "num_aggregation_labels"),
             (lambda v: v >= 2, "of at least 2", "max_num_columns"),
             (lambda v: v >= 2, "of at least 2 or None", "max_num_rows"),
         ):
             require_fields(self, holds, expected, *names.split())
+        unknown = [name for name in operators if name not in OPERATORS]
+        require(not unknown, f"expected operators among {', '.join(OPERATORS)}, got {unknown}")
+        require(
+            not operators
+            or (operators[:4] == TAPAS_OPERATORS and len(set(operators)) == len(operators)),
+            f"expected operators that begin with {', '.join(TAPAS_OPERATORS)} and none twice, or "
+            f"none at all, got {operators}",
+        )
         if self.cell_cross_entropy:
             given = "with cell_cross_entropy, got"
             require(not self.select_one_column, f"expected no select_one_column {given} True")
-            require(labels == 0, f"expected num_aggregation_labels of 0 {given} {labels}")
+            require(not operators, f"expected no operators {given} {operators}")
 
     @property
     def needs_labels(self) -> bool:
@@ -119,7 +125,7 @@ class TableQAConfig(TaskConfig):
     @property
     def is_weakly_supervised(self) -> bool:
         """Whether the answer decides if an example selects or computes."""
-        return self.num_aggregation_labels > 0 and self.use_answer_as_supervision
+        return bool(self.operators) and self.use_answer_as_supervision
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -135,7 +141,7 @@ class TableQuestionAnswering(EncoderTask):
             its cell.
         token_probabilities [B, S]: their sigmoid, 0 for padding; with `cell_cross_entropy` the
             probability of the token's cell, 0 outside of the table's body.
-        aggregation_logits [B, A]: with `num_aggregation_labels`.
+        aggregation_logits [B, A]: with `operators`.
     """
 
     config_class = TableQAConfig
@@ -147,8 +153,8 @@ class TableQuestionAnswering(EncoderTask):
         options = config.select_one_column, config.init_cell_selection_weights_to_zero
         self.cell_selection = CellSelectionHead(*options, name="cell_selection")
         self.aggregation = None
-        if config.num_aggregation_labels:
-            self.aggregation = AggregationHead(config.num_aggregation_labels, name="aggregation")
+        if config.operators:
+            self.aggregation = AggregationHead(len(config.operators), name="aggregation")
 
     def make_weights(self) -> None:
         hidden_size = self.encoder_config.hidden_size
@@ -214,7 +220,7 @@ class TableQuestionAnswering(EncoderTask):
                 known_loss = example_loss + self._known_aggregation_loss(batch, outputs)
                 weak_loss = tf.where(is_known, known_loss, weak_loss)
             example_loss = weak_loss
-        elif config.num_aggregation_labels:
+        elif config.operators:
             losses["aggregation_loss"] = self._known_aggregation_loss(batch, outputs)
             example_loss += losses["aggregation_loss"]
         return {"loss": tf.reduce_mean(example_loss), "example_loss": example_loss} | losses
@@ -247,15 +253,21 @@ class TableQuestionAnswering(EncoderTask):
             )
         if config.mask_examples_without_labels:
             loss = tf.where(tf.reduce_any(labels > 0, axis=1), loss, 0.0)
-        knows_absent = config.num_aggregation_labels == len(AGGREGATIONS)
-        if knows_absent and "aggregation_function_id" in batch:
-            index = tf.reshape(batch["aggregation_function_id"], [-1])
-            loss = tf.where(index == AGGREGATIONS.index(ABSENT), 0.0, loss)  # nothing to select
+        if ABSENT in config.operators and "aggregation_function_id" in batch:
+            index = self.known_operators(batch)
+            loss = tf.where(index == config.operators.index(ABSENT), 0.0, loss)  # nothing to select
         return loss
 
     def _known_aggregation_loss(self, batch, outputs):
-        ids = tf.reshape(batch["aggregation_function_id"], [-1])
-        return tf.nn.sparse_softmax_cross_entropy_with_logits(ids, outputs["aggregation_logits"])
+        return tf.nn.sparse_softmax_cross_entropy_with_logits(
+            self.known_operators(batch), outputs["aggregation_logits"]
+        )
+
+    def known_operators(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+        """The places of aggregation_function_id [B, 1] in `operators`: int32 [B], or else -1."""
+        names = self.task_config.operators
+        places = [names.index(name) if name in names else -1 for name in operators_by_id()]
+        return tf.gather(tf.constant(places), tf.reshape(batch["aggregation_function_id"], [-1]))
 
     def _weak_aggregation_losses(self, batch, outputs):
         config = self.task_config
@@ -332,18 +344,18 @@ class CellSelectionHead(keras.layers.Layer):
 class AggregationHead(keras.layers.Layer):
     """Logits of the aggregations, float32 [B, A], from the pooled output [B, D]."""
 
-    def __init__(self, num_aggregation_labels: int = 4, name: str | None = None) -> None:
+    def __init__(self, num_operators: int, name: str | None = None) -> None:
         super().__init__(dtype="float32", name=name)
-        self.num_aggregation_labels = num_aggregation_labels
+        self.num_operators = num_operators
 
     def build(self, input_shape) -> None:
         self.output_weights_agg = self.add_weight(
-            (self.num_aggregation_labels, input_shape[-1]),
+            (self.num_operators, input_shape[-1]),
             keras.initializers.TruncatedNormal(stddev=0.02),
             name="output_weights_agg",
         )
         self.output_bias_agg = self.add_weight(
-            (self.num_aggregation_labels,), "zeros", name="output_bias_agg"
+            (self.num_operators,), "zeros", name="output_bias_agg"
         )
 
     def call(self, pooled_output):

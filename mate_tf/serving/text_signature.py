@@ -27,7 +27,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables import notations
 from mate_tf.tables.columns import SHARE_OF_KIND
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, PAIRED
+from mate_tf.tables.operators import ABSENT, OPERATORS
 
 _NAN, _INF = np.float64("nan"), np.float64("inf")
 
@@ -318,24 +318,29 @@ def cell_answers(
     """
     shape = tf.shape(columns.cells)
     probabilities, with_columns = _cell_probabilities(tokens, shape, outputs)  # float64 [B, K]
+    names = ["NONE"]
     aggregations = tf.ones([shape[0], 1], tf.float64)
     if "aggregation_logits" in outputs:
+        names = list(config.operators)
         aggregations = tf.nn.softmax(tf.cast(outputs["aggregation_logits"], tf.float64))  # [B, A]
-    absent = tf.reduce_sum(aggregations[:, AGGREGATIONS.index(ABSENT) :], axis=1)  # [B]
+    is_no_answer = tf.constant([float(name == ABSENT) for name in names], tf.float64)  # [A]
+    absent = tf.reduce_sum(aggregations * is_no_answer, axis=1)  # [B]
     is_absent = absent > config.absent_threshold
-    aggregations = aggregations[:, : AGGREGATIONS.index(ABSENT)]
+    aggregations *= 1.0 - is_no_answer
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
 
-    def is_one_of(*names: str) -> tf.Tensor:
-        return tf.gather(tf.constant([name in names for name in AGGREGATIONS]), likeliest)  # [B]
+    def is_one_of(*chosen: str) -> tf.Tensor:
+        return tf.gather(tf.constant([name in chosen for name in names]), likeliest)  # [B]
+
+    is_of_two = is_one_of(*(name for name in names if OPERATORS[name].of_two))
 
     above, number = tf.zeros_like(probabilities, tf.bool), 1.0
     if not config.cell_cross_entropy:
-        above = (probabilities > SELECTION_THRESHOLD) & ~is_one_of(*PAIRED)[:, tf.newaxis]
+        above = (probabilities > SELECTION_THRESHOLD) & ~is_of_two[:, tf.newaxis]
         expected = tf.round(tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1))
         possible = tf.math.count_nonzero(probabilities > 0.0, axis=1, dtype=tf.float64)
         of_two = tf.clip_by_value(possible, 1.0, 2.0)
-        number = tf.where(is_one_of(*PAIRED), of_two, tf.ones_like(of_two))
+        number = tf.where(is_of_two, of_two, tf.ones_like(of_two))
         number = tf.where(is_one_of("COUNT"), tf.maximum(expected, 1.0), number)[:, tf.newaxis]
     order = tf.argsort(probabilities, direction="DESCENDING", stable=True)
     is_likely = (tf.cast(tf.argsort(order), tf.float64) < number) & (probabilities > -_INF)
@@ -349,7 +354,7 @@ def cell_answers(
     return {
         "cell_scores": tf.cast(tf.reshape(tf.maximum(probabilities, 0.0), shape), tf.float32),
         "selected": tf.reshape(selected & ~is_absent[:, tf.newaxis], shape),
-        "aggregations": tf.where(is_absent, ABSENT, tf.gather(AGGREGATIONS, likeliest)),
+        "aggregations": tf.where(is_absent, ABSENT, tf.gather(names, likeliest)),
         "answers": answers,
         "scores": tf.cast(tf.where(is_absent, absent, score), tf.float32),
     }

@@ -13,16 +13,9 @@ from typing import Any, TypeVar
 from mate_tf.tables.cell_texts import cell_texts
 from mate_tf.tables.columns import Column, read_column, total_rows
 from mate_tf.tables.drawing import table_html
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
 
-# What is done with the selected cells. The first four are those of TAPAS, in its order.
-TAPAS_AGGREGATIONS = ("NONE", "SUM", "AVERAGE", "COUNT")
-# Of two cells: their difference; "which of the two", by what their rows are called; yes or no.
-PAIRED = ("DIFFERENCE", "GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL")
-# The number of different texts, and the extreme.
-COMPUTED = (*TAPAS_AGGREGATIONS, "DISTINCT", "MAX", "MIN", *PAIRED)
-ABSENT = "ABSENT"  # the table does not answer the question
-AGGREGATIONS = (*COMPUTED, ABSENT)
 _MOST_CLASSES = 2**31  # records hold 32 bits
 
 Coordinates = tuple[tuple[int, int], ...]
@@ -226,7 +219,7 @@ class Question:
         answer_coordinates: the cells that hold the answer.
         answer_number: the answer as a number, of one cell or computed from several. A number that
             is not finite in single precision is ignored, except with `original_conversion`.
-        aggregation: one of AGGREGATIONS, which is computed from `answer_coordinates`; "" where it
+        aggregation: one of OPERATORS, which is computed from `answer_coordinates`; "" where it
             is not known.
         previous_coordinates: the cells that answered the previous question of a conversation.
         class_index: the label if the question is classified, below 2**31; otherwise None.
@@ -256,9 +249,10 @@ class Question:
         where = f"(question '{self.question_id}')"
         _check_text(self.text, "text", where)
         _check_text(self.question_id, "question_id", where)
-        if self.aggregation not in ("", *AGGREGATIONS):
+        if self.aggregation and self.aggregation not in OPERATORS:
+            known = ", ".join(OPERATORS)
             raise ValueError(
-                f"expected an aggregation of {AGGREGATIONS}, got {self.aggregation!r} {where}"
+                f"expected an aggregation of {known}, got {self.aggregation!r} {where}"
             )
         for name in ("answers", "previous_answers"):
             given = getattr(self, name)

@@ -23,7 +23,7 @@ from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion import has_conversion, read_conversion
 from mate_tf.records.splits import has_questions, read_questions
-from mate_tf.tables.table import AGGREGATIONS
+from mate_tf.tables.operators import operators_by_id
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -68,7 +68,7 @@ STARTING_POINTS: dict[str, Any] = {
         # TAPAS's values for WTQ, but for the temperature and the preference, which it tuned to
         # training a thousand times as long. They matter only where the operator is not known.
         task=TableQAConfig(
-            num_aggregation_labels=len(AGGREGATIONS),
+            operators=operators_by_id(),
             plain_answers=True,
             init_cell_selection_weights_to_zero=True,
             temperature=0.1,

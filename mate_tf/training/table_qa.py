@@ -27,7 +27,8 @@ from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
 from mate_tf.paths import as_path
 from mate_tf.records.records import name_example
 from mate_tf.records.splits import has_questions, read_questions
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, Question, Table
+from mate_tf.tables.operators import ABSENT, OPERATORS, operators_by_id
+from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.distribution import Batch, on_workers
 from mate_tf.training.examples import (
@@ -83,17 +84,17 @@ def _check_example(
             f"expected examples of the {len(dev_questions)} questions in dev.jsonl, got another "
             f"{name_example(example, where)}; make records and questions together"
         )
-    number_of = task.num_aggregation_labels
     is_known = any(features["aggregation_is_known"].int64_list.value)
-    if number_of and (is_known or not task.use_answer_as_supervision):
+    if task.operators and (is_known or not task.use_answer_as_supervision):
         (index,) = features["aggregation_function_id"].int64_list.value
-        if not 0 <= index < number_of:
+        operator = dict(enumerate(operators_by_id())).get(index)
+        if operator not in task.operators:
             raise ValueError(
-                f"expected aggregation_function_id from 0 to {number_of - 1}, got {index} "
-                f"{name_example(example, where)}; set task.num_aggregation_labels="
-                f"{len(AGGREGATIONS)} for all operators"
+                "expected an aggregation_function_id of an operator of the task, "
+                f"{', '.join(task.operators)}, got {index} ({operator or 'unknown'}) "
+                f"{name_example(example, where)}; set task.operators={','.join(OPERATORS)} for all"
             )
-        if AGGREGATIONS[index] == ABSENT:
+        if operator == ABSENT:
             return
     if split != "train" or not task.needs_labels:
         return
@@ -160,7 +161,7 @@ def table_qa_evaluation(
             found = {"losses": losses, "keys": keys, "answers": answers, "operators": []}
             if "aggregation_logits" in outputs:
                 likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
-                found["operators"] = [AGGREGATIONS[index] for index in likeliest]
+                found["operators"] = [config.task.operators[index] for index in likeliest]
             return found
 
         ids = [question.question_id for _, question in pairs]
@@ -172,7 +173,7 @@ def table_qa_evaluation(
         operators = dict(zip(keys, of_all["operators"], strict=False))
         loss = {"loss": float(np.mean(losses))} if losses else {}
         texts = {"answers": _shown_answers(task, predictions, pairs[:NUM_SHOWN])}
-        if config.task.num_aggregation_labels:
+        if config.task.operators:
             texts |= _aggregation_confusion(predictions, pairs)
         if of_records:
             return loss | _record_scores(predictions, operators, pairs) | texts
@@ -209,7 +210,7 @@ def _questions_of_records(
             is_known = bool(example["aggregation_is_known"][0])
         operator = "NONE" if cells and not has_number else ""
         if is_known:
-            operator = AGGREGATIONS[int(example["aggregation_function_id"][0])]
+            operator = operators_by_id()[int(example["aggregation_function_id"][0])]
         answers = [table.rows[row][column] for row, column in cells]
         if has_number:
             answers = [f"{number:g}"]
@@ -264,4 +265,4 @@ def _aggregation_confusion(
         return {}
     golds = [gold for gold, _ in known]
     predicted = [p.aggregation if p.answered or p.absent else "no answer" for _, p in known]
-    return {"confusion": confusion_table(golds, predicted, AGGREGATIONS)}
+    return {"confusion": confusion_table(golds, predicted, tuple(OPERATORS))}

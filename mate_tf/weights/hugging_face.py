@@ -11,10 +11,11 @@ import keras
 import numpy as np
 
 from mate_tf.config import EncoderConfig, read_json_object
-from mate_tf.dataclass_json import from_dict
+from mate_tf.dataclass_json import from_dict, require
 from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.weights.loading import (
     LoadReport,
     assign_variables,
@@ -25,7 +26,6 @@ from mate_tf.weights.run import open_safetensors
 
 _CONFIG = "config.json"
 _KINDS = ("bert", "tapas")
-_AGGREGATIONS = ["NONE", "SUM", "AVERAGE", "COUNT"]
 # Where TapasConfig names a field of TableQAConfig in another way; null stands for the default.
 _TABLE_QA = {
     "positive_weight": "positive_label_weight",
@@ -42,7 +42,6 @@ _GONE = {
 }
 # Where TapasConfig's default differs from ours.
 _TAPAS_DEFAULTS = {
-    "num_aggregation_labels": 0,
     "use_answer_as_supervision": False,
     "max_num_rows": 64,
     "max_num_columns": 32,
@@ -134,14 +133,19 @@ def existing(directory: str | pathlib.Path, name: str) -> pathlib.Path:
 
 def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfig:
     labels = config.get("aggregation_labels")
-    names = [labels[key] for key in sorted(labels, key=int)] if labels else _AGGREGATIONS
-    if names != _AGGREGATIONS:
-        raise ValueError(f"expected aggregation_labels {_AGGREGATIONS} in {path}, got {names}")
+    expected = list(TAPAS_OPERATORS)
+    names = [labels[key] for key in sorted(labels, key=int)] if labels else expected
+    count = config.get("num_aggregation_labels") or 0
+    require(names == expected, f"expected aggregation_labels {expected} in {path}, got {names}")
+    require(
+        count in (0, len(names)),
+        f"expected num_aggregation_labels of 0 or {len(names)} in {path}, got {count}",
+    )
     fields = (field.name for field in dataclasses.fields(TableQAConfig))
     given = {name: config.get(_TABLE_QA.get(name, name)) for name in fields}
     given |= {ours: config.get(name) for name, ours in _GONE.items()}
     values = {name: value for name, value in given.items() if value is not None}
-    values = _TAPAS_DEFAULTS | values
+    values = _TAPAS_DEFAULTS | values | {"operators": names[:count]}
     values["cell_loss_importance"] = 0.0 if config.get("disable_per_token_loss") else 1.0
     values["answer_loss_cutoff"] = config.get("answer_loss_cutoff")
     values["count_padding"] = True

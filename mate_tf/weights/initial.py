@@ -31,7 +31,7 @@ Shapes = Sequence[Sequence[int]]
 
 _BERT_CONFIG = "bert_config.json"
 _WEIGHTS_OF_LAYER = 16  # six matrices with their biases, two normalisations
-_SIZES_OF_TASK = ("num_classes", "num_aggregation_labels", "hidden_size")
+_SIZES_OF_TASK = ("num_classes", "hidden_size")
 # The optimizer's slots and counters, of no use to a model.
 _NOT_WEIGHTS = ("/adam_m", "/adam_v", "/accum")
 _COUNTERS = ("global_step", "counter")
@@ -40,7 +40,7 @@ _SAME = {"[EMPTY]", "[unused0]"}
 # The heads of published models, and the options that use them. A token head alone does not say
 # which task it is for: the releases' classifiers have one too, with its columns.
 _HEADS = {
-    r"output_(weights|bias)_agg": "num_aggregation_labels=4 of TableQAConfig",
+    r"output_(weights|bias)_agg": "operators of TableQAConfig",
     r"output_(weights|bias)_cls": "ClassificationConfig or num_classes of SpanReadingConfig",
     r"loss/span_output_(weights|bias)": "kind='span' of SpanReadingConfig",
     r"loss/span_hidden_(weights|bias)": "hidden_size of SpanReadingConfig",
@@ -250,6 +250,7 @@ def check_sizes(source: str, encoder: EncoderConfig, task: Any, shapes: Shapes) 
     rows += [size for name, size in features if name not in encoder.disabled_features]
     rows += [encoder.max_position_embeddings] * (encoder.position != "none")
     rows += [getattr(task, name, None) or 0 for name in _SIZES_OF_TASK]
+    rows += [len(getattr(task, "operators", ()))]
     least = hidden * sum(rows)
     least += encoder.num_layers * (4 * hidden**2 + 2 * hidden * encoder.intermediate_size)
     if isinstance(encoder.attention, LinformerConfig):

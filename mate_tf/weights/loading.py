@@ -5,12 +5,13 @@ Shapes: V rows of a table, D hidden.
 
 import dataclasses
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 import keras
 import numpy as np
 
 from mate_tf.layers.encoder import TableEncoder
+from mate_tf.tables.operators import TAPAS_OPERATORS
 
 Tensors = Mapping[str, Callable[[], np.ndarray]]
 
@@ -21,10 +22,10 @@ _WORDS = "bert/embeddings/word_embeddings"
 _POOLER = "bert/pooler/dense/"
 # The heads that read the pooled token. TapasForMaskedLM has none of them, and no pooler.
 _OF_POOLED = {"output_weights_agg", "output_weights_cls", "cls/seq_relationship/output_weights"}
+_OF_OPERATORS = ("output_weights_agg", "output_bias_agg")
 _BIAS_OF_NEW_OPERATORS = -4.0
 _LAYER = re.compile(r"bert/encoder/layer_(\d+)/")
-# What TableFormer, Linformer, TableETC and a learned grammar bias add to BERT; checkpoints to
-# start from lack it.
+# What TableFormer, Linformer and TableETC add to BERT; checkpoints to start from lack it.
 _OF_AN_ARCHITECTURE = "/self/(relative_|proj_seq_length)|/global_embeddings$"
 _RANDOM_STATE = "seed_generator_state"
 _PATH_OF_WORDS = "embedding/word_embeddings"
@@ -32,7 +33,7 @@ _PATH_OF_WORDS = "embedding/word_embeddings"
 _RENAMED = (
     (r"^embedding/", "embeddings/"),
     (r"^layer_", "encoder/layer_"),
-    (r"/attention/(?!output/)(?:relations/|grammar/)?", "/attention/self/"),
+    (r"/attention/(?!output/)(?:relations/)?", "/attention/self/"),
     (r"/attention_layer_norm/", "/attention/output/LayerNorm/"),
     (r"/output_layer_norm/", "/output/LayerNorm/"),
     (r"/layer_norm/", "/LayerNorm/"),
@@ -75,6 +76,7 @@ def assign_variables(
     reset_heads: bool = False,
     require_all: bool = False,
     cls_id: int | None = None,
+    operators: Sequence[str] = TAPAS_OPERATORS,
 ) -> LoadReport:
     """Assigns tensors, by their TF1 checkpoint names, to a model's variables.
 
@@ -92,6 +94,8 @@ def assign_variables(
             that no head reads. A model that is not trained any further needs this.
         cls_id: the index of [CLS] in the vocabulary, if it is known. With it, BERT's position of
             [CLS] is made fit for positions that restart in each cell (`_move_first_position`).
+        operators: what the rows of the aggregation head stand for; those that the model knows go to
+            their places there, and its others start unlikely.
 
     ValueError if a tensor of the encoder is missing, the checkpoint has more layers, a tensor has
     another shape than its variable, or, with `require_all`, a variable has no tensor.
@@ -118,6 +122,8 @@ def assign_variables(
             reset.append(name)
             continue
         value = np.asarray(tensors[stored](), np.float32)
+        if name.endswith(_OF_OPERATORS) and len(value) == len(operators):
+            value = _of_known_operators(model, value, operators, variable.numpy())
         variable.assign(_fitted(name, value, variable, is_bert, source))
         loaded.append(name)
     without = new + reset
@@ -174,25 +180,40 @@ def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
 def _fitted(
     name: str, value: np.ndarray, variable: keras.Variable, is_bert: bool, source: str
 ) -> np.ndarray:
-    """The value in the variable's shape: tables [V, D] and aggregations may be cut or filled up."""
+    """The value in the variable's shape: tables [V, D] may be cut or filled up."""
     expected = tuple(variable.shape)
     if value.shape == expected:
         return value
     same_rows = value.ndim and value.shape[1:] == expected[1:]
-    is_longer = same_rows and len(value) > expected[0]
-    if is_longer and name == _POSITIONS:
+    if same_rows and len(value) > expected[0] and name == _POSITIONS:
         return value[: expected[0]]
-    has_new_operators = same_rows and not is_longer and name.endswith("_agg")
-    if has_new_operators or (same_rows and is_bert and name == f"{_TYPES}_0"):
+    if same_rows and is_bert and name == f"{_TYPES}_0":
         filled = variable.numpy()
         filled[: len(value)] = value[: len(filled)]
-        if has_new_operators and value.ndim == 1:  # they start as they are, but unlikely
-            filled[len(value) :] = _BIAS_OF_NEW_OPERATORS
         return filled
     hint = "" if name.startswith(ENCODER) else "; reset_heads leaves the heads out"
     raise ValueError(
         f"expected shape {expected} for variable {name!r}, got {value.shape} in {source}{hint}"
     )
+
+
+def _of_known_operators(
+    model: keras.layers.Layer, value: np.ndarray, operators: Sequence[str], start: np.ndarray
+) -> np.ndarray:
+    """The rows of an aggregation head, [A] or [A, D], in the order of the model's operators.
+
+    ValueError if the model lacks one. A new one keeps its weights, and a bias with which it is
+    unlikely.
+    """
+    names = model.task_config.operators
+    if lost := [name for name in operators if name not in names]:
+        raise ValueError(
+            f"expected a model with the operators of the weights, {', '.join(operators)}, got one "
+            f"without {', '.join(lost)}; reset_heads leaves the heads out"
+        )
+    rows = start if start.ndim > 1 else np.full_like(start, _BIAS_OF_NEW_OPERATORS)
+    rows[[names.index(name) for name in operators]] = value
+    return rows
 
 
 def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:

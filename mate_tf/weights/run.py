@@ -203,7 +203,9 @@ def load_run(
             # and table questions both have an output_bias.
             other += " (of another head)"
         tensors[names.get(path, other)] = tensor.read
-    return assign_variables(model, tensors, stored.prefix, **options)
+    task = config.get("task")
+    names_of_rows = task.get("operators", ()) if isinstance(task, dict) else ()
+    return assign_variables(model, tensors, stored.prefix, operators=names_of_rows, **options)
 
 
 def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:

@@ -14,7 +14,8 @@ from scipy import special
 
 from mate_tf.answers.answer import SelectedCell, answer_of_cells
 from mate_tf.answers.decoding import CellProbabilities, best_others, likeliest_answer
-from mate_tf.tables.table import AGGREGATIONS, Table
+from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows(
     [["city", "people", "area"], ["Ulm", "120", "118"], ["Bonn", "330", "none"], ["Ulm", "2", "2"]]
@@ -36,7 +37,12 @@ def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     logits = draw(arrays.arrays(np.float64, 4, elements=st.integers(-3, 3).map(float)))
     if not draw(st.booleans()):
         found = CellProbabilities(
-            TABLE, cells, cells, special.softmax(logits), np.zeros(NUM_CELLS, bool)
+            TABLE,
+            cells,
+            cells,
+            special.softmax(logits),
+            TAPAS_OPERATORS,
+            np.zeros(NUM_CELLS, bool),
         )
         return found, np.sort(places)
     of_columns = special.softmax(draw(arrays.arrays(np.float64, 3, elements=st.integers(-3, 3))))
@@ -45,7 +51,7 @@ def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     selected = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
     places = [place for place in places if place % 3 == places[0] % 3]
     return CellProbabilities(
-        TABLE, cells, with_columns, special.softmax(logits), selected
+        TABLE, cells, with_columns, special.softmax(logits), TAPAS_OPERATORS, selected
     ), np.sort(places)
 
 
@@ -57,7 +63,7 @@ def candidates_by_loops(held: CellProbabilities, places: list[int]):
         if column not in {place % 3 for place in places}
     ]
     for members in [places, *column_sets]:
-        for aggregation in AGGREGATIONS[: len(held.aggregations)] if members else ():
+        for aggregation in held.operators if members else ():
             yield members, aggregation
     for place in range(NUM_CELLS):
         if place not in places and held.cells[place] > -np.inf:
@@ -73,7 +79,7 @@ def answers_by_loops(held: CellProbabilities, places: list[int]):
             for place in members
         )
         mean = np.mean([held.with_columns[place] for place in members])
-        score = mean * held.aggregations[AGGREGATIONS.index(aggregation)]
+        score = mean * held.aggregations[held.operators.index(aggregation)]
         answer = answer_of_cells(TABLE, cells, aggregation, float(score), held.facts)
         if answer is not None and answer.score > 0.0:
             yield answer
@@ -112,16 +118,18 @@ def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
     held, places = held_and_places
     answer = likeliest_answer(held, places)
     assert [cell.row * 3 + cell.column for cell in answer.cells] == places.tolist()
-    likeliest = AGGREGATIONS[held.aggregations.argmax()]
+    likeliest = held.operators[held.aggregations.argmax()]
     assert answer.aggregation in (likeliest, "NONE")
     expected = held.with_columns[places].mean()
-    expected *= held.aggregations[AGGREGATIONS.index(answer.aggregation)]
+    expected *= held.aggregations[held.operators.index(answer.aggregation)]
     assert answer.score == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_table_of_one_cell_has_no_other_cell():
     table = Table.from_rows([["city"], ["Ulm"]])
-    held = CellProbabilities(table, np.array([0.4]), np.array([0.4]), np.ones(1), np.zeros(1, bool))
+    held = CellProbabilities(
+        table, np.array([0.4]), np.array([0.4]), np.ones(1), TAPAS_OPERATORS[:1], np.zeros(1, bool)
+    )
     answer = likeliest_answer(held, np.array([0]))
     assert answer.items == ("Ulm",)
     assert best_others(held, np.array([0]), answer, 3) == []
@@ -129,7 +137,9 @@ def test_a_table_of_one_cell_has_no_other_cell():
 
 def test_equal_texts_in_other_cells_are_other_answers():
     cells = np.full(NUM_CELLS, 0.1)
-    held = CellProbabilities(TABLE, cells, cells, np.ones(1), np.zeros(NUM_CELLS, bool))
+    held = CellProbabilities(
+        TABLE, cells, cells, np.ones(1), TAPAS_OPERATORS[:1], np.zeros(NUM_CELLS, bool)
+    )
     answer = likeliest_answer(held, np.array([0]))
     others = best_others(held, np.array([0]), answer, NUM_CELLS)
     assert len(others) == NUM_CELLS - 1
@@ -139,7 +149,12 @@ def test_equal_texts_in_other_cells_are_other_answers():
 def test_the_same_number_computed_otherwise_is_no_other_answer():
     cells = np.where(np.arange(NUM_CELLS) == 7, 0.9, 0.0)
     held = CellProbabilities(
-        TABLE, cells, cells, np.array([0.4, 0.3, 0.2, 0.1]), np.zeros(NUM_CELLS, bool)
+        TABLE,
+        cells,
+        cells,
+        np.array([0.4, 0.3, 0.2, 0.1]),
+        TAPAS_OPERATORS,
+        np.zeros(NUM_CELLS, bool),
     )
     answer = likeliest_answer(held, np.array([7]))
     assert answer.items == ("2",)

@@ -20,7 +20,8 @@ from mate_tf.answers.answer import (
     number_of_text,
 )
 from mate_tf.answers.calibration import Calibration, calibrated
-from mate_tf.tables.table import AGGREGATIONS, Table
+from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.table import Table
 from tests.small import cases
 
 TABLE = Table(("river", "length"), (("Ulm", "1.5 km"), ("", ""), ("", "2 km")))
@@ -105,7 +106,7 @@ def answers(**more):
         Answer,
         st.lists(TEXTS, max_size=3).map(tuple),
         st.lists(SOME_CELLS, max_size=3).map(tuple),
-        st.sampled_from(AGGREGATIONS),
+        st.sampled_from(OPERATORS),
         st.none() | NUMBERS,
         st.floats(0, 1),
         st.none() | NUMBERS,

@@ -22,7 +22,8 @@ from mate_tf.answers.decoding import (
 )
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.tables.table import ABSENT, AGGREGATIONS, Table
+from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.table import Table
 from tests.small import cases
 
 TABLE = Table.from_rows(
@@ -77,9 +78,7 @@ def test_cells_above_the_threshold_in_table_order(selected, items, scores):
 
 
 def test_of_a_softmax_over_cells_the_most_probable_is_the_answer():
-    config = TableQAConfig(
-        num_aggregation_labels=0, select_one_column=False, cell_cross_entropy=True
-    )
+    config = TableQAConfig(operators=(), select_one_column=False, cell_cross_entropy=True)
     for probabilities, row in (({(1, 1): 0.2, (3, 1): 0.3}, 2), ({(1, 1): 0.6, (3, 1): 0.4}, 0)):
         answer = decode(probabilities, config=config, num_alternatives=2)
         assert answer.coordinates == ((row, 0),)
@@ -126,14 +125,14 @@ def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, 
 
 
 def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
-    logits = [0.0] * len(AGGREGATIONS)
-    logits[AGGREGATIONS.index(ABSENT)] = 4.0
+    logits = [0.0] * len(OPERATORS)
+    logits[-1] = 4.0
     row_ids, column_ids = np.array(CELLS).T
     probabilities = [0.9 * (place == (2, 1)) for place in CELLS]
-    config = TableQAConfig(num_aggregation_labels=len(AGGREGATIONS))
+    config = TableQAConfig(operators=tuple(OPERATORS))
     answer = decode_one(TABLE, column_ids, row_ids, probabilities, logits, config=config)
     assert answer.absent and not answer.answered and (answer.text, answer.cells) == ("", ())
-    chance = np.exp(4.0) / (np.exp(4.0) + len(AGGREGATIONS) - 1)
+    chance = np.exp(4.0) / (np.exp(4.0) + len(OPERATORS) - 1)
     assert answer.score == pytest.approx(chance)
     (best,) = answer.alternatives
     assert (best.text, best.aggregation) == ("Bonn", "NONE")

@@ -48,7 +48,7 @@ def selected(builder, rows: int, columns: int, cell: tuple[int, int], **limits):
     features = builder.build(table, Question("where", answer_coordinates=(cell,))).features
     batch = TokenFeatures.from_dict(features).map(lambda values: tf.constant(values[None]))
     keras.utils.set_random_seed(0)
-    model = TableQuestionAnswering(ENCODER, TableQAConfig(num_aggregation_labels=0, **limits))
+    model = TableQuestionAnswering(ENCODER, TableQAConfig(operators=(), **limits))
     model.build()
     (states,) = model.encoder(batch).sequence_output.numpy()  # [S, D]
 

@@ -22,7 +22,8 @@ from mate_tf.datasets.tasks import splits_there
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.records.splits import read_questions
-from mate_tf.tables.table import ABSENT, Question, Table
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Question, Table
 from tests.small import cases
 
 TABLE = (

@@ -10,7 +10,8 @@ from mate_tf.datasets import json_lines
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
 from mate_tf.reading.files import ReadOptions
 from mate_tf.tables.linked_table import Passage
-from mate_tf.tables.table import AGGREGATIONS, Question, Table
+from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.table import Question, Table
 from tests.reading.workbooks import workbook
 from tests.small import ROOT, cases, write_lines
 from tests.test_examples import passages_example
@@ -23,7 +24,7 @@ COORDINATES = st.lists(st.tuples(st.just(0), st.integers(0, 1)))
 NUMBERS = st.none() | st.floats(allow_nan=False)
 TABLES = st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT, TEXT, TEXT)
 TABLES |= st.builds(Table, CELLS, st.tuples(CELLS), expansions=st.tuples(CELLS))
-ASKED = (TEXT, TEXT, st.lists(TEXT), COORDINATES, NUMBERS, st.sampled_from(AGGREGATIONS))
+ASKED = (TEXT, TEXT, st.lists(TEXT), COORDINATES, NUMBERS, st.sampled_from(OPERATORS))
 QUESTIONS = st.builds(Question, *ASKED, COORDINATES, st.integers(0, 9))
 
 

@@ -29,7 +29,7 @@ from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, write_conversion
 from mate_tf.records.pretraining import make_builder, write_split
-from mate_tf.tables.table import AGGREGATIONS
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -51,7 +51,7 @@ COMMON: dict[str, Any] = {
     "learning_rate": 1e-3,
     "max_seq_length": LENGTH,
 }
-TASK = TableQAConfig(num_aggregation_labels=len(AGGREGATIONS), output_dropout=0.0)
+TASK = TableQAConfig(operators=tuple(OPERATORS), output_dropout=0.0)
 CONFIGS = {
     "questions": TableQATrainingConfig(task=TASK, **COMMON),
     "classes": ClassificationTrainingConfig(**COMMON),
@@ -236,7 +236,7 @@ def test_a_question_is_judged_by_operator_and_all_of_its_cells():
             return (batch,)
 
         def __call__(self, batch, training):
-            operators = tf.one_hot([0, 0, 1, 0, 13], len(AGGREGATIONS))
+            operators = tf.one_hot([0, 0, 1, 0, 13], len(OPERATORS))
             return {"token_probabilities": probabilities, "aggregation_logits": operators}
 
     probabilities = tf.constant(

@@ -15,6 +15,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.classification import ClassificationConfig, SequenceClassification
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.weights.loading import variables_by_name
 from tests.golden.comparison import read_arrays
 from tests.golden.interactions import load
@@ -238,9 +239,9 @@ def supported_config(golden, entry: dict, length: int) -> tuple[dict, Any]:
 
 def task_config(tapas: dict) -> TableQAConfig:
     known = {field.name for field in dataclasses.fields(TableQAConfig)} - UNSUPPORTED.keys()
-    known |= {"num_aggregation_labels"}
     optional = ("answer_loss_cutoff",)
     values = {k: v for k, v in tapas.items() if k in known and (v is not None or k in optional)}
+    values["operators"] = TAPAS_OPERATORS[: tapas["num_aggregation_labels"]]
     importance = 0.0 if tapas.get("disable_per_token_loss") else 1.0
     if not tapas.get("select_one_column"):
         # The original's weight multiplies every token, labelled or not.

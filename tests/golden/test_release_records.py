@@ -15,6 +15,7 @@ from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingCo
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
 from mate_tf.records.records import detect_compression
+from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -32,8 +33,8 @@ SIZES: dict[str, Any] = dict(
     eval_batch_size=3,
     encoder=small_encoder(4000, max_position_embeddings=512),
 )
-WEAK = TableQAConfig(num_aggregation_labels=4)
-SQA = TableQAConfig(num_aggregation_labels=0, allow_empty_column_selection=True)
+WEAK = TableQAConfig(operators=TAPAS_OPERATORS)
+SQA = TableQAConfig(operators=(), allow_empty_column_selection=True)
 TF_EXAMPLES = [f"tf_examples/random-split-1-{split}.tfrecord" for split in ("train", "dev")]
 GZIPPED = "train-00000-of-00002.tfrecord.gz train-00001-of-00002.tfrecord.gz", "dev.tfrecord.gz"
 SHARDED = "train.tfrecord-00000-of-00002 train.tfrecord-00001-of-00002", "test.tfrecords"
@@ -141,7 +142,7 @@ def test_a_folder_of_the_release_trains_as_the_same_records_here(case, tmp_path,
     if isinstance(config, TableQATrainingConfig):
         assert "are those of the records alone" in said
         assert 0 <= found["cell_accuracy"] <= 1 and "denotation_accuracy" not in found
-        assert ("aggregation_accuracy" in found) == bool(config.task.num_aggregation_labels)
+        assert ("aggregation_accuracy" in found) == bool(config.task.operators)
     elif not isinstance(config, MaskedLMTrainingConfig):
         assert found == expected
     features = read_conversion(tmp_path / "release").features

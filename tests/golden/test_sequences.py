@@ -13,6 +13,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.weights.initial import load_tf1_checkpoint
 from tests.golden.interactions import load, to_question, to_table
 
@@ -20,8 +21,7 @@ FAMILY = "e2e"
 # Of the original's options those that its predictions hang on; they are named alike here.
 OPTIONS = tuple(
     (
-        "num_aggregation_labels select_one_column allow_empty_column_selection "
-        "temperature max_num_columns max_num_rows"
+        "select_one_column allow_empty_column_selection temperature max_num_columns max_num_rows"
     ).split()
 )
 
@@ -33,6 +33,7 @@ def predictor(golden):
     tapas = golden.load_index("e2e")["sqa"]["tapas_config"]
     encoder = golden.encoder_config({}, tapas["bert_config"])
     options = {name: tapas[name] for name in OPTIONS}
+    options["operators"] = TAPAS_OPERATORS[: tapas["num_aggregation_labels"]]
     model = TableQuestionAnswering(encoder, TableQAConfig(**options))
     model.build()
     load_tf1_checkpoint(model, checkpoint.with_suffix(""))

@@ -10,13 +10,13 @@ from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.models import make_model
 from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
-from mate_tf.tables.table import ABSENT, AGGREGATIONS
+from mate_tf.tables.operators import ABSENT, TAPAS_OPERATORS, operators_by_id
 from tests.layers.small_layers import token_features
 from tests.small import cases, small_encoder
 
 DENSE = AttentionConfig("mate", "dense", bucket_size=0, global_size=0)
 ENCODER = small_encoder(30, initializer_range=0.02, attention=DENSE)
-NO_AGGREGATION: dict[str, Any] = {"num_aggregation_labels": 0}
+NO_AGGREGATION: dict[str, Any] = {"operators": ()}
 GIVEN: dict[str, Any] = {"use_answer_as_supervision": False}
 ONE_CELL = NO_AGGREGATION | {"select_one_column": False, "cell_cross_entropy": True}
 CONFIGS = {
@@ -85,7 +85,7 @@ def test_outputs_losses_and_gradients_are_finite(batch, options):
     expected = dict.fromkeys(["token_logits", "selection_logits", "token_probabilities"], (2, 12))
     if config.select_one_column:
         expected["column_logits"] = (2, config.max_num_columns)
-    if config.num_aggregation_labels:
+    if config.operators:
         expected["aggregation_logits"] = (2, 4)
     assert shapes == expected
     assert losses["loss"].shape == ()
@@ -140,8 +140,9 @@ def test_a_count_of_nothing_is_of_the_empty_column(batch):
 
 @pytest.mark.parametrize("weak", [True, False])
 def test_a_question_that_the_table_does_not_answer_teaches_the_operator_alone(batch, weak):
-    absent = AGGREGATIONS.index(ABSENT)
-    model = build(num_aggregation_labels=absent + 1, use_answer_as_supervision=weak)
+    operators = operators_by_id()
+    absent = operators.index(ABSENT)
+    model = build(operators=operators, use_answer_as_supervision=weak)
     batch = batch | {
         "aggregation_function_id": tf.constant([[0], [absent]], tf.int32),
         "aggregation_is_known": tf.constant([[1], [1]], tf.int32),
@@ -184,12 +185,14 @@ def test_its_importance_scales_the_selection_loss_and_dropout_acts_in_training_o
     "values, message",
     ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
     ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
-    ({"num_aggregation_labels": 3}, "expected num_aggregation_labels of 0, 4, 13 or 14, got 3"),
+    ({"operators": (*TAPAS_OPERATORS, "MODE")}, r"operators among NONE, .*, got \['MODE'\]"),
+    ({"operators": ("NONE", "COUNT")}, "operators that begin with NONE, SUM, AVERAGE, COUNT"),
+    ({"operators": (*TAPAS_OPERATORS, "SUM")}, "and none twice"),
     ({"average_approximation_function": "third_order"}, "got 'third_order'"),
     ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
     ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),
     (NO_AGGREGATION | {"cell_cross_entropy": True}, "no select_one_column .*, got True"),
-    (ONE_CELL | {"num_aggregation_labels": 4}, "labels of 0 with cell_cross_entropy, got 4"),
+    (ONE_CELL | {"operators": TAPAS_OPERATORS}, "no operators with cell_cross_entropy, got"),
     ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
     ({"temprature": 1.0}, "unknown key task.temprature; the known keys are .*temperat"),
 )

@@ -82,7 +82,7 @@ def train_dataset(step: int) -> tf.data.Dataset:
 def table_task() -> Task:
     """Finding cells."""
     keras.utils.set_random_seed(3)
-    model = make_model(ENCODER, TableQAConfig(num_aggregation_labels=0, output_dropout=0.0))
+    model = make_model(ENCODER, TableQAConfig(operators=(), output_dropout=0.0))
     predict = predict_function(model)
     # Five examples each, which two replicas cannot divide, and batches that two workers cannot.
     held_out = train_dataset(0).unbatch().batch(5).take(3)

@@ -14,6 +14,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
+from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
@@ -148,7 +149,7 @@ def pointing_model(config, sign=1.0, operator=None):
         }
         if operator is None:
             return outputs
-        likely = tf.one_hot(operator, config.task.num_aggregation_labels, 5.0, -5.0)
+        likely = tf.one_hot(operator, len(config.task.operators), 5.0, -5.0)
         return outputs | {"aggregation_logits": tf.tile(likely[None], [tf.shape(logits)[0], 1])}
 
     model.call = points
@@ -169,8 +170,8 @@ def test_without_questions_records_measure(data_dir, tmp_path, limit, operator, 
     directory = copied(data_dir, tmp_path)
     (directory / "dev.jsonl").unlink()
     with_changed_record(directory, directory, "dev", **changes)
-    labels = 0 if operator is None else 4
-    task = TableQAConfig(num_aggregation_labels=labels, select_one_column=False)
+    operators = () if operator is None else TAPAS_OPERATORS
+    task = TableQAConfig(operators=operators, select_one_column=False)
     config = dataclasses.replace(CONFIG, eval_questions=limit, task=task)
     check_data(config, directory)
     evaluation = dev_evaluation(config, directory, pointing_model(config, operator=operator))
@@ -201,7 +202,7 @@ def test_questions_without_a_right_answer_lower_accuracy(
     config = dataclasses.replace(
         CONFIG,
         eval_questions=limit,
-        task=TableQAConfig(num_aggregation_labels=0, select_one_column=False),
+        task=TableQAConfig(operators=(), select_one_column=False),
     )
     # Rank 0 is the answer of each question. Or all others, where no answer is to be right.
     model = pointing_model(config, 1.0 if known else -1.0)
@@ -336,7 +337,7 @@ def with_conversion(source, directory, features):
 
 def test_a_softmax_over_cells_takes_no_histogram_row(data_dir, histogram_dir):
     options = {"select_one_column": False, "cell_cross_entropy": True}
-    softmax = TableQAConfig(num_aggregation_labels=0, **options)
+    softmax = TableQAConfig(operators=(), **options)
     check_data(dataclasses.replace(CONFIG, task=softmax), data_dir)
     message = r"cell_cross_entropy, .*, got examples with one in .*; make them without --histogram"
     with pytest.raises(ValueError, match=message):

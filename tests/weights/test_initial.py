@@ -32,7 +32,7 @@ from tests.weights.small_models import (
 AGGREGATION = ["output_bias_agg", "output_weights_agg"]
 CELLS = ["column_output_bias", "column_output_weights", "output_bias", "output_weights"]
 CLASSES = ["output_bias_cls", "output_weights_cls"]
-NO_AGGREGATION: dict[str, Any] = {"num_aggregation_labels": 0}
+NO_AGGREGATION: dict[str, Any] = {"operators": ()}
 MATE = AttentionConfig("mate", "multi_view", bucket_size=4, global_size=4)
 
 
@@ -289,7 +289,7 @@ OF_CLASSES = "ClassificationConfig or num_classes of SpanReadingConfig"
 # A task config, the heads that it takes of a checkpoint, those that it would lose, and what uses
 # them.
 LOST = [
-    (TableQAConfig(**NO_AGGREGATION), CELLS, AGGREGATION, "num_aggregation_labels=4 of Table"),
+    (TableQAConfig(**NO_AGGREGATION), CELLS, AGGREGATION, "operators of Table"),
     (TableQAConfig(select_one_column=False), AGGREGATION + TOKENS, COLUMNS, "select_one_column of"),
     (TableQAConfig(), AGGREGATION + CELLS, CLASSES, OF_CLASSES),
     (SpanReadingConfig(), SPAN, CLASSES, OF_CLASSES),

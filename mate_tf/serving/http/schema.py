@@ -22,7 +22,7 @@ from pydantic import (
 from mate_tf.answers.answer import Confidence
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.body import Number
-from mate_tf.tables.table import AGGREGATIONS
+from mate_tf.tables.operators import OPERATORS
 
 T = TypeVar("T")
 INPUTS = {"question": "BYTES", "table": "BYTES"}  # of the V2 protocol, with their types
@@ -328,7 +328,7 @@ class Cell(_Reply):
     score: float
 
 
-_Aggregation = Annotated[str, Field(json_schema_extra={"enum": list(AGGREGATIONS)})]
+_Aggregation = Annotated[str, Field(json_schema_extra={"enum": list(OPERATORS)})]
 
 
 class Alternative(_Reply):

@@ -1,0 +1,60 @@
+"""What is done with the cells that answer a question: the operators, in one table.
+
+A new operator on numbers is one entry. A model knows those that its config names, in their order.
+"""
+
+import math
+import statistics
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+
+class Operator(NamedTuple):
+    """What is done with cells, and how it is shown.
+
+    Attributes:
+        source: stands before the cells that an answer comes from: "sum of".
+        terms: stand before, between and after the cells' texts; {} is how many there are. None
+            where they are not shown as terms.
+        of_numbers: the result of the cells' numbers, one at least; None where the texts, ranks or
+            dates of the cells decide (mate_tf/answers/answer.py).
+        of_two: whether it takes exactly two cells.
+    """
+
+    source: str
+    terms: tuple[str, str, str] | None = None
+    of_numbers: Callable[[Sequence[float]], float] | None = None
+    of_two: bool = False
+
+
+_COMPARED = Operator("comparison of", of_two=True)
+ABSENT = "ABSENT"  # the table does not answer the question
+OPERATORS: dict[str, Operator] = {
+    "NONE": Operator("read from"),
+    "SUM": Operator("sum of", ("", " + ", ""), math.fsum),
+    "AVERAGE": Operator("average of", ("(", " + ", ") ÷ {}"), statistics.fmean),
+    "COUNT": Operator("count of", ("rows ", ", ", "")),
+    "DISTINCT": Operator("different texts of", ("different ones of ", ", ", "")),
+    "MAX": Operator("largest of", ("largest of ", ", ", "")),
+    "MIN": Operator("smallest of", ("smallest of ", ", ", "")),
+    "DIFFERENCE": Operator(
+        "difference of",
+        ("difference of ", " and ", ""),
+        lambda pair: abs(pair[0] - pair[1]),
+        of_two=True,
+    ),
+    # Which of the two, by what their rows are called; yes or no.
+    **dict.fromkeys(("GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL"), _COMPARED),
+    ABSENT: Operator("not in"),
+}
+TAPAS_OPERATORS = ("NONE", "SUM", "AVERAGE", "COUNT")
+# By the ids in records, of which TAPAS's are the first.
+_WITH_IDS = (
+    *(*TAPAS_OPERATORS, "DISTINCT", "MAX", "MIN", "DIFFERENCE"),
+    *("GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL", ABSENT),
+)
+
+
+def operators_by_id() -> tuple[str, ...]:
+    """The operators by their ids in records; those without an id of their own come last."""
+    return (*_WITH_IDS, *(name for name in OPERATORS if name not in _WITH_IDS))
