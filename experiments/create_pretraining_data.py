@@ -31,7 +31,7 @@ from mate_tf.command_line.arguments import say
 
 
 def add_folders(parser) -> None:
-    data.add_folders(parser, [*data.LAYOUTS, *data.TASKS[:-1]], "TEXTS")  # SST2 has no tables
+    data.add_folders(parser, "TEXTS")
     data.add_shards(parser, seed=12345)
 
 

@@ -289,7 +289,7 @@ class TableETCConfig(AttentionConfig):
         return self.evaluator is None
 
 
-_KINDS: Mapping[str, type[AttentionConfig]] = {
+_KINDS: dict[str, type[AttentionConfig]] = {
     "tapas": AllPairsConfig,
     "sat": AllPairsConfig,
     "mate": MateConfig,
@@ -305,8 +305,8 @@ ARCHITECTURES = tuple(_KINDS)
 
 
 def _kind_of(architecture: str) -> type[AttentionConfig]:
-    if architecture not in ARCHITECTURES:
-        raise ValueError(f"expected architecture in {ARCHITECTURES}, got {architecture!r}")
+    if architecture not in _KINDS:
+        raise ValueError(f"expected architecture in {tuple(_KINDS)}, got {architecture!r}")
     return _KINDS[architecture]
 
 

@@ -56,6 +56,7 @@ def judged(model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
     import tensorflow as tf
 
     from mate_tf.models import cell_selection
+    from mate_tf.models.table_qa import known_operators
     from mate_tf.tables.operators import ABSENT
 
     outputs = model(*model.model_inputs(batch), training=False)
@@ -75,7 +76,8 @@ def judged(model: Any, batch: Mapping[str, Any]) -> dict[str, Any]:
     is_right = tf.reduce_all(((probabilities > _CHOSEN) == labelled) | ~cells.in_body, axis=1)
     counted = tf.ones_like(is_right)
     if "aggregation_logits" in outputs:
-        names, operators = model.task_config.operators, model.known_operators(batch)
+        names = model.task_config.operators
+        operators = known_operators(names, batch)
         counted = tf.reshape(batch["aggregation_is_known"], [-1]) > 0
         if ABSENT in names:
             is_right |= operators == names.index(ABSENT)

@@ -47,10 +47,6 @@ def received_attention(
     return tf.transpose(tf.cast(received, tf.float32), [0, 2, 1])
 
 
-# By the ids that the heads of a group sort by.
-GROUP_NAMES = {"row_ids": "row heads", "column_ids": "column heads", None: "all heads"}
-
-
 class AttendedCells(NamedTuple):
     """An answer, and where the attention of its cells' tokens went.
 
@@ -119,7 +115,4 @@ def attention_by_group(
     by_head = tf.reduce_mean(tf.stack(received), axis=0).numpy()  # [B, H, S]
     ends = np.cumsum([group.num_heads for group in groups])
     parts = np.split(by_head, ends[:-1], axis=1)
-    return {
-        GROUP_NAMES[group.sort_by]: part.mean(axis=1)
-        for group, part in zip(groups, parts, strict=True)
-    }
+    return {group.name: part.mean(axis=1) for group, part in zip(groups, parts, strict=True)}

@@ -40,20 +40,26 @@ examples:
   mate-tf data --input-dir=my_questions --output-dir=my_data --num-shards=8 \\
     --beam-options="--direct_num_workers=4 --direct_running_mode=multi_processing"
 """
-# Those of mate_tf.datasets.tasks, and described_tables' layouts beside them: a test compares.
-TASKS = [
-    *("WTQ", "SQA", "WIKISQL", "WIKISQL_SUPERVISED", "TABFACT", "HYBRIDQA"),
-    *("INTERACTIONS", "JSONL", "LINKED_JSONL", "SST2"),
-]
-LAYOUTS = ["TEXTS", "TABLES"]
+LAYOUTS = ("TEXTS", "TABLES")  # beside the data sets of mate_tf.datasets.tasks
 
 
-def add_folders(parser: Any, tasks: list[str], default: str) -> None:
+def task_name(text: str) -> str:
+    """The type of an option that names what the input is."""
+    from mate_tf.datasets.tasks import TASKS
+
+    known = (*TASKS, *LAYOUTS)
+    if text not in known:
+        raise argparse.ArgumentTypeError(f"expected one of {', '.join(known)}, got {text}")
+    return text
+
+
+def add_folders(parser: Any, default: str) -> None:
     """Adds from where, and where to."""
     arguments.add(
         parser,
         f"""
-        --task={"|".join(tasks)}  what the input is
+        --task=NAME  what the input is: a data set, such as WTQ, SQA, WIKISQL, TABFACT or HYBRIDQA,
+            JSONL for your own questions, or TEXTS or TABLES to pre-train on; by default {default}
         --input-dir=FOLDER  folder with the data set; of JSONL also several, with commas between,
             whose splits of one name are joined
         --output-dir=FOLDER  folder to write to
@@ -63,7 +69,7 @@ def add_folders(parser: Any, tasks: list[str], default: str) -> None:
         --divide=SPLIT:PART=PERCENT,...  divide a split by its tables: train:train=90,calibration=10
             keeps a tenth of the training tables, always the same, for mate-tf calibrate
         """,
-        types=dict(splits=arguments.names),
+        types=dict(task=task_name, splits=arguments.names),
         defaults=dict(task=default),
         required=["input_dir", "output_dir"],
     )
@@ -89,7 +95,7 @@ def add_shards(parser: Any, seed: int = 0) -> None:
 
 def add_arguments(parser: Any) -> None:
     """Adds what the command takes."""
-    add_folders(parser, [*TASKS, *LAYOUTS], "JSONL")
+    add_folders(parser, "JSONL")
     arguments.add(
         parser,
         """

@@ -4,7 +4,7 @@ Shapes: B batch, S sequence, D hidden, C columns, A aggregations.
 """
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import get_args
 
 import keras
@@ -254,20 +254,14 @@ class TableQuestionAnswering(EncoderTask):
         if config.mask_examples_without_labels:
             loss = tf.where(tf.reduce_any(labels > 0, axis=1), loss, 0.0)
         if ABSENT in config.operators and "aggregation_function_id" in batch:
-            index = self.known_operators(batch)
+            index = known_operators(config.operators, batch)
             loss = tf.where(index == config.operators.index(ABSENT), 0.0, loss)  # nothing to select
         return loss
 
     def _known_aggregation_loss(self, batch, outputs):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(
-            self.known_operators(batch), outputs["aggregation_logits"]
+            known_operators(self.task_config.operators, batch), outputs["aggregation_logits"]
         )
-
-    def known_operators(self, batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-        """The places of aggregation_function_id [B, 1] in `operators`: int32 [B], or else -1."""
-        names = self.task_config.operators
-        places = [names.index(name) if name in names else -1 for name in operators_by_id()]
-        return tf.gather(tf.constant(places), tf.reshape(batch["aggregation_function_id"], [-1]))
 
     def _weak_aggregation_losses(self, batch, outputs):
         config = self.task_config
@@ -301,6 +295,12 @@ class TableQuestionAnswering(EncoderTask):
             "answer_loss": error,
             "large_answer_loss_mask": kept,
         }
+
+
+def known_operators(operators: Sequence[str], batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
+    """The places of aggregation_function_id [B, 1] among operators: int32 [B], else -1."""
+    places = [operators.index(n) if n in operators else -1 for n in operators_by_id()]
+    return tf.gather(tf.constant(places), tf.reshape(batch["aggregation_function_id"], [-1]))
 
 
 class CellSelectionHead(keras.layers.Layer):

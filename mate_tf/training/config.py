@@ -13,6 +13,7 @@ from mate_tf.models.classification import ClassificationConfig
 from mate_tf.models.masked_lm import MaskedLMConfig
 from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.training.optimizer import SCHEDULES
 
 _AT_LEAST_ONE = (
     *("_steps", "_interval", "_checkpoints", "_size", "_per_loop"),
@@ -26,7 +27,8 @@ class TrainingConfig:
 
     Attributes:
         num_steps: updates of the weights in all.
-        learning_rate: the peak; it is reached after `warmup_ratio` of the steps, then the rate
+        learning_rate: the peak; it is reached after `warmup_ratio` of the steps.
+        schedule: how the rate goes on, one of SCHEDULES (mate_tf/training/optimizer.py): "linear"
             falls to zero.
         head_learning_rate_ratio: the rate of the pooler and the heads, as a multiple of the
             encoder's. Use more than 1 for short training from a checkpoint: at the encoder's rate
@@ -75,6 +77,7 @@ class TrainingConfig:
 
     num_steps: int
     learning_rate: float
+    schedule: str = "linear"
     head_learning_rate_ratio: float = 1.0
     attention_bias_learning_rate_ratio: float = 1.0
     warmup_ratio: float = 0.1
@@ -112,6 +115,7 @@ class TrainingConfig:
             "of at least 0",
             *("learning_rate", "perturbed_copies", "start_tolerance"),
         )
+        require_fields(self, SCHEDULES.__contains__, f"in {tuple(SCHEDULES)}", "schedule")
         require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
         require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")
         loop = self.steps_per_loop

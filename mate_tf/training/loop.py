@@ -25,7 +25,7 @@ from mate_tf.training.distribution import (
     has_several_workers,
     is_chief,
 )
-from mate_tf.training.optimizer import OPTIONS, BertAdamW, WarmupLinearDecay
+from mate_tf.training.optimizer import OPTIONS, SCHEDULES, BertAdamW
 from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
 from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
 
@@ -167,9 +167,8 @@ def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
 
 def make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
     """The optimizer of a run, with its schedule, built for the model's variables."""
-    schedule = WarmupLinearDecay(
-        config.learning_rate, config.num_steps, round(config.warmup_ratio * config.num_steps)
-    )
+    warmup_steps = round(config.warmup_ratio * config.num_steps)
+    schedule = SCHEDULES[config.schedule](config.learning_rate, config.num_steps, warmup_steps)
     optimizer = BertAdamW(schedule, **{name: getattr(config, name) for name in OPTIONS})
     optimizer.build(model.trainable_variables)
     return optimizer

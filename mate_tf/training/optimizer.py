@@ -2,7 +2,7 @@
 
 import contextlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import keras
@@ -51,6 +51,10 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
 
     def get_config(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in ("peak", "num_steps", "warmup_steps")}
+
+
+# What a run's rate may follow, made of its peak, its number of steps and those of the warm-up.
+SCHEDULES: dict[str, Callable[[float, int, int], Any]] = {"linear": WarmupLinearDecay}
 
 
 @keras.saving.register_keras_serializable("mate_tf")

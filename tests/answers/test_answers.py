@@ -106,7 +106,7 @@ def answers(**more):
         Answer,
         st.lists(TEXTS, max_size=3).map(tuple),
         st.lists(SOME_CELLS, max_size=3).map(tuple),
-        st.sampled_from(OPERATORS),
+        st.sampled_from(list(OPERATORS)),
         st.none() | NUMBERS,
         st.floats(0, 1),
         st.none() | NUMBERS,

@@ -182,7 +182,7 @@ def test_a_start_is_kept_where_answers_are_few():
 
 
 @given(
-    st.sampled_from(OPERATORS),
+    st.sampled_from(list(OPERATORS)),
     st.lists(st.floats(0, 1), min_size=2, max_size=6),
     st.tuples(st.integers(0, 10**6), st.integers(0, 10**4)),
     st.text(max_size=30),

@@ -28,9 +28,13 @@ def test_every_command_explains_itself_with_examples(capsys, name):
     assert COMMANDS[name].HELP in capsys.readouterr().out
 
 
-def test_help_names_the_data_sets_that_there_are():
-    assert list(tasks.TASKS) == data.TASKS
-    assert list(described_tables.LAYOUTS[:2]) == data.LAYOUTS
+def test_data_sets_are_those_that_there_are(capsys):
+    for name in (*tasks.TASKS, *data.LAYOUTS):
+        assert data.task_name(name) == name
+    assert set(data.LAYOUTS) < set(described_tables.LAYOUTS)
+    with pytest.raises(SystemExit):
+        main(["data", "--task=WQT", "--input-dir=a", "--output-dir=b"])
+    assert "expected one of WTQ, SQA, " in capsys.readouterr().err
 
 
 @cases(

@@ -38,6 +38,7 @@ def test_a_preset_has_the_published_values(published):
         for field in dataclasses.fields(part)
     }
     values["examples"] = config.num_steps * config.batch_size
+    values["num_aggregation_labels"] = len(values.get("operators", ()))
     expected = dict(text.split("=") for text in texts)
     expected = {key: ast.literal_eval(text) for key, text in expected.items()}
     expected |= SIZES[name.rpartition("_")[2]]

@@ -20,6 +20,7 @@ EXCEPTIONS = {
     "TableETCConfig.max_relative_distance": "ETC (Ainslie et al., 2020), section 3: the clipping",
     "TableQAConfig.average_approximation_function": "TAPAS, section 3; the golden wtq_first_order",
     "TableQAConfig.use_normalized_answer_loss": "TAPAS, section 3; the golden wtq_normalized",
+    "TrainingConfig.schedule": "BERT (Devlin et al., 2019), appendix A.2: one of a table",
     "TrainingConfig.weight_decay_rate": "BERT (Devlin et al., 2019), appendix A.2",
 }
 

@@ -9,7 +9,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.config import TrainingConfig
-from mate_tf.training.loop import train
+from mate_tf.training.loop import make_optimizer, train
+from mate_tf.training.optimizer import SCHEDULES
 from mate_tf.training.trainer import Progress, format_seconds
 from mate_tf.weights.folder import CALIBRATION_FILE
 from tests.small import (
@@ -259,3 +260,9 @@ def test_examples_and_tokens_are_those_of_all_replicas(tmp_path, monkeypatch):
     (metrics,) = of_steps
     assert int(metrics["num_examples"]) == fault_runs.BATCH_SIZE
     assert int(metrics["num_tokens"]) == fault_runs.NUM_TOKENS
+
+
+def test_another_schedule_is_one_entry(monkeypatch):
+    monkeypatch.setitem(SCHEDULES, "constant", lambda peak, num_steps, warmup_steps: peak)
+    config = dataclasses.replace(CONFIG, schedule="constant", learning_rate=0.25)
+    assert float(make_optimizer(make_task().model, config).learning_rate) == 0.25

@@ -50,6 +50,7 @@ LINFORMER = EncoderConfig(attention=AttentionConfig("linformer", sequence_length
     ({"gradient_accumulation_steps": 0}, "gradient_accumulation_steps of at least 1, got 0"),
     ({"gradient_accumulation_steps": 3}, r"multiple of gradient_acc.*steps \(3\), got 32"),
     ({"ema_decay": 1.0}, "ema_decay between 0 and 1, got 1.0"),
+    ({"schedule": "cosine"}, r"expected schedule in \('linear',\), got 'cosine'"),
     ({"keep_checkpoints": 0}, "keep_checkpoints of at least 1, got 0"),
     ({"perturbed_copies": -1}, "perturbed_copies of at least 0, got -1"),
     ({"steps_per_loop": 0}, "steps_per_loop of at least 1, got 0"),

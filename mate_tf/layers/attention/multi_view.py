@@ -22,6 +22,7 @@ from mate_tf.layers.attention.patterns import (
     Heads,
     OfGroup,
     Projected,
+    SortKey,
     by_groups,
     heads_first,
     in_sequence,
@@ -245,11 +246,11 @@ class GroupPlan(NamedTuple):
 def group_plan(
     features: TokenFeatures,
     group: HeadGroup,
-    sort_by: str,
+    sort_by: SortKey,
     config: MateConfig,
     relations: RelationBias | None = None,
 ) -> GroupPlan:
-    """Orders the tokens for a head group by a feature, and masks its views by its pattern.
+    """Orders the tokens for a head group by a key, and masks its views by its pattern.
 
     The relations are those of any layer of the encoder, or None.
     """

@@ -1,5 +1,8 @@
 """Heads and their patterns: which tokens may attend to which, and in what order a head sees them.
 
+A new pattern is an entry of PATTERNS here, under the name that a config has for it
+(mate_tf/config.py); all pairs, windows and tiles follow from it.
+
 A pattern is a small function of the features of query and key tokens, which broadcast against each
 other. It returns a bool tensor that broadcasts to [..., F, T], True where the query may attend to
 the key. Patterns ignore padding; the attention layers mask it as a key.
@@ -21,7 +24,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig, TableETCConfig
+from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.relations import (
     NEIGHBOURS,
@@ -34,6 +37,8 @@ from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import custom_gradient
 
 Pattern = Callable[[TokenFeatures, TokenFeatures], tf.Tensor]
+# A number of each token, int [...]. Tokens of the table that attend to each other share it.
+SortKey = Callable[[TokenFeatures], tf.Tensor]
 
 
 def everywhere(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
@@ -57,6 +62,16 @@ def global_token(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
     return tf.equal(query.segment_ids, 0) | tf.equal(key.segment_ids, 0)
 
 
+def row(features: TokenFeatures) -> tf.Tensor:
+    """Brings the tokens of a row together."""
+    return features.row_ids
+
+
+def column(features: TokenFeatures) -> tf.Tensor:
+    """Brings the tokens of a column together."""
+    return features.column_ids
+
+
 def any_of(*patterns: Pattern) -> Pattern:
     """Allowed where at least one of the patterns allows it."""
     return lambda query, key: functools.reduce(
@@ -70,35 +85,54 @@ class HeadGroup:
 
     num_heads: int
     pattern: Pattern  # who may attend to whom
-    sort_by: str | None  # the feature whose order brings tokens that attend to each other together
+    sort_by: SortKey | None = None  # its order brings tokens that attend to each other together
+    name: str = "all heads"  # for people
     adds_itself: bool = False  # whether each token attends to itself, whatever the pattern says
 
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    """The definition of each architecture, in the order of its heads (MATE paper, section 3).
+    """The head groups of an architecture, in the order of its heads.
 
     Raises:
         ValueError: for TableETC, whose pattern also depends on positions and global tokens.
     """
-    if isinstance(config, TableETCConfig):
+    if config.architecture not in PATTERNS:
         raise ValueError(
             f"expected an architecture of patterns, got {config.architecture!r}; see "
             "mate_tf/layers/attention/table_etc.py"
         )
-    if config.architecture == "grammar_hard":
-        assert isinstance(config, GrammarHardConfig)
-        related = RelatedTags(allowed_tags(config.grammar_rules))
-        return (HeadGroup(num_heads, related, None, adds_itself=True),)
-    if config.architecture == "sat":
-        return (HeadGroup(num_heads, any_of(same_row, same_column, global_token), None),)
-    if not isinstance(config, MateConfig):
-        return (HeadGroup(num_heads, everywhere, None),)
-    row_heads = int(num_heads * config.row_heads_ratio)
-    groups = (
-        HeadGroup(row_heads, any_of(same_row, global_token), "row_ids"),
-        HeadGroup(num_heads - row_heads, any_of(same_column, global_token), "column_ids"),
-    )
+    groups = PATTERNS[config.architecture](config, num_heads)
     return tuple(group for group in groups if group.num_heads)
+
+
+def _everywhere(_: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
+    return (HeadGroup(num_heads, everywhere),)
+
+
+def _sat(_: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
+    return (HeadGroup(num_heads, any_of(same_row, same_column, global_token)),)
+
+
+def _mate(config: MateConfig, num_heads: int) -> tuple[HeadGroup, ...]:
+    """As of the MATE paper, section 3."""
+    row_heads = int(num_heads * config.row_heads_ratio)
+    return (
+        HeadGroup(row_heads, any_of(same_row, global_token), row, "row heads"),
+        HeadGroup(num_heads - row_heads, any_of(same_column, global_token), column, "column heads"),
+    )
+
+
+def _grammar_hard(config: GrammarHardConfig, num_heads: int) -> tuple[HeadGroup, ...]:
+    related = RelatedTags(allowed_tags(config.grammar_rules))
+    return (HeadGroup(num_heads, related, adds_itself=True),)
+
+
+PATTERNS: dict[str, Callable[[Any, int], tuple[HeadGroup, ...]]] = {
+    **dict.fromkeys(("tapas", "tableformer", "linformer", "grammar_soft"), _everywhere),
+    "sat": _sat,
+    **dict.fromkeys(("mate", "mate_tableformer", "mate_neighbours"), _mate),
+    "grammar_hard": _grammar_hard,
+}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -123,13 +157,13 @@ class Heads:
         return head_groups(self.attention, self.num_heads)
 
     @property
-    def sorted_groups(self) -> list[tuple[HeadGroup, str]]:
-        """The head groups, each with the feature that it sorts by."""
+    def sorted_groups(self) -> list[tuple[HeadGroup, SortKey]]:
+        """The head groups, each with what it sorts by."""
         return [(group, group.sort_by) for group in self.groups if group.sort_by is not None]
 
     def relations_of(self, group: HeadGroup) -> RelationBias | None:
         """The relations that a group's heads may see: those within rows see no neighbouring row."""
-        within_rows = group.sort_by == "row_ids"
+        within_rows = group.sort_by is row
         is_seen = self.relations is None or self.relations.kind != NEIGHBOURS or not within_rows
         return self.relations if is_seen else None
 
@@ -257,9 +291,9 @@ def pad_features(features: TokenFeatures, length: int | tf.Tensor) -> TokenFeatu
     return features.map(lambda feature: tf.pad(feature, [[0, 0], [0, missing]]))
 
 
-def token_order(features: TokenFeatures, sort_by: str) -> tf.Tensor:
-    """The tokens sorted by a feature; ties keep their order, padding comes last. int32 [B, S]."""
-    ids = getattr(features, sort_by)
+def token_order(features: TokenFeatures, sort_by: SortKey) -> tf.Tensor:
+    """The tokens sorted by a key; ties keep their order, padding comes last. int32 [B, S]."""
+    ids = sort_by(features)
     key = tf.where(features.input_mask > 0, ids, ids.dtype.max)  # [B, S]
     return tf.argsort(key, axis=-1, stable=True)
 
@@ -310,7 +344,7 @@ def bucket_ids(rank: tf.Tensor, bucket_size: int, global_size: int) -> tf.Tensor
 
 
 def window_pairs(
-    features: TokenFeatures, sort_by: str | None, config: AttentionConfig
+    features: TokenFeatures, sort_by: SortKey | None, config: AttentionConfig
 ) -> tf.Tensor | None:
     """The pairs that a window computes, so that `Dense` can do the same.
 
@@ -318,7 +352,7 @@ def window_pairs(
     adjacent. The authors' release also joins distant buckets.
 
     Returns:
-        bool [B, F, T]; None if there is no window in an order of the feature `sort_by`.
+        bool [B, F, T]; None if there is no window in the order of `sort_by`.
     """
     if not (sort_by and isinstance(config, MateConfig) and config.bucket_size) or config.coverage:
         return None

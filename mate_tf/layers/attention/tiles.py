@@ -23,6 +23,7 @@ from mate_tf.layers.attention.patterns import (
     OfGroup,
     Pattern,
     Projected,
+    SortKey,
     by_groups,
     in_order,
     in_sequence,
@@ -60,11 +61,10 @@ class TilePlan:
     rounds: Rounds | None = None  # the pairs that meet, masked; `tile_plan` leaves them out
 
 
-def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan:
-    """Orders the tokens by a feature and lists the tiles that meet.
+def tile_plan(features: TokenFeatures, sort_by: SortKey, tile_size: int) -> TilePlan:
+    """Orders the tokens by a key and lists the tiles that meet.
 
-    Tokens of the table that attend to each other share the feature. The size is the smaller of two,
-    of which the faster one is taken.
+    The size is the smaller of two, of which the faster one is taken.
     """
     order = token_order(features, sort_by)  # [B, S]
     length = sequence_length(features)
@@ -98,16 +98,16 @@ def tile_plan(features: TokenFeatures, sort_by: str, tile_size: int) -> TilePlan
     )
 
 
-def tiles_meet(tiles: TokenFeatures, sort_by: str) -> tf.Tensor:
+def tiles_meet(tiles: TokenFeatures, sort_by: SortKey) -> tf.Tensor:
     """Which tiles may hold a query and a key that attend to each other.
 
-    Tiles meet if their ranges of the sorted feature overlap or one has a token outside the table.
+    Tiles meet if their ranges of the key overlap or one has a token outside the table.
     Each tile also meets itself, so that each query has a key.
 
-    From features [B, N, R] in the order of one of them; returns bool [B, N, N], queries by keys.
+    From features [B, N, R] in the order of the key; returns bool [B, N, N], queries by keys.
     """
     real = tf.greater(tiles.input_mask, 0)  # [B, N, R]
-    ids = getattr(tiles, sort_by)
+    ids = sort_by(tiles)  # [B, N, R]
     lowest = tf.reduce_min(tf.where(real, ids, ids.dtype.max), axis=-1)  # [B, N]
     highest = tf.reduce_max(tf.where(real, ids, ids.dtype.min), axis=-1)
     is_global = tf.reduce_any(real & tf.equal(tiles.segment_ids, 0), axis=-1)

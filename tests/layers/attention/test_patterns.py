@@ -68,10 +68,10 @@ def test_a_column_longer_than_the_window_loses_its_ends():
     # meet, so 2 * 2 * 2 of 36 ordered pairs are missing.
     column = features_of([[QUESTION] * 2 + cells(6, 1)], 8)
     pairs = patterns.window_pairs(
-        column, "column_ids", AttentionConfig(bucket_size=2, global_size=2)
+        column, patterns.column, AttentionConfig(bucket_size=2, global_size=2)
     )
     assert np.sum(pairs[0, 2:, 2:]) == 28
-    assert patterns.window_pairs(column, "column_ids", AttentionConfig(coverage=1.0)) is None
+    assert patterns.window_pairs(column, patterns.column, AttentionConfig(coverage=1.0)) is None
 
 
 @cases("shape, dtype", ((1, 6, 5), tf.bool), ((2, 1, 6, 6), tf.bool), ((1, 6, 6), tf.float32))
@@ -88,4 +88,4 @@ def test_a_pattern_of_another_shape_or_type_is_refused_by_name(shape, dtype):
 def test_row_heads_come_first_and_round_down(ratio, heads):
     groups = patterns.head_groups(AttentionConfig("mate", "dense", ratio), 12)
     assert [group.num_heads for group in groups] == heads
-    assert groups[0].sort_by == ("row_ids" if ratio else "column_ids")
+    assert groups[0].sort_by == (patterns.row if ratio else patterns.column)

@@ -14,7 +14,14 @@ from hypothesis import strategies as st
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import tiles
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
-from mate_tf.layers.attention.patterns import Projected, everywhere, head_groups, pattern_mask
+from mate_tf.layers.attention.patterns import (
+    Projected,
+    column,
+    everywhere,
+    head_groups,
+    pattern_mask,
+    row,
+)
 from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
 from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
@@ -65,13 +72,13 @@ def test_tiles_of_one_column_and_of_the_question_meet_and_come_first_in_a_plan()
     of_tiles = features.map(lambda feature: tf.reshape(feature, [1, 8, 2]))
     expected = np.zeros((8, 8), bool)
     expected[:7, 0] = expected[0, :7] = True  # the question, and all but the padding
-    for column in range(3):
-        expected[1 + 2 * column : 3 + 2 * column, 1 + 2 * column : 3 + 2 * column] = True
+    for place in range(1, 7, 2):
+        expected[place : place + 2, place : place + 2] = True
     expected[7, 7] = True
-    np.testing.assert_array_equal(tiles_meet(of_tiles, "column_ids").numpy()[0], expected)
+    np.testing.assert_array_equal(tiles_meet(of_tiles, column).numpy()[0], expected)
     features = small.features_of([TABLE, []], 24)
-    plan = tile_plan(features, "column_ids", 4)
-    meet = tiles_meet(plan.tiles.map(lambda f: tf.reshape(f, [2, 6, 4])), "column_ids").numpy()
+    plan = tile_plan(features, column, 4)
+    meet = tiles_meet(plan.tiles.map(lambda f: tf.reshape(f, [2, 6, 4])), column).numpy()
     pairs = np.stack([plan.query_tile, plan.key_tile], axis=1)
     example, query, key = np.nonzero(meet)
     expected = np.stack([6 * example + query, 6 * example + key], axis=1)
@@ -82,7 +89,7 @@ def test_tiles_of_one_column_and_of_the_question_meet_and_come_first_in_a_plan()
 @cases("cells, by_row, by_column", ((60, 1), 4, 32), ((1, 60), 32, 4), ((8, 8), 4, 4))
 def test_tiles_are_larger_where_most_of_them_meet(cells, by_row, by_column):
     features = small.features_of([small.cells(*cells)], 64)
-    plans = [tile_plan(features, sort_by, 4) for sort_by in ("row_ids", "column_ids")]
+    plans = [tile_plan(features, sort_by, 4) for sort_by in (row, column)]
     assert [int(plan.tile_size) for plan in plans] == [by_row, by_column]
 
 
@@ -189,7 +196,7 @@ def test_gradients_of_any_number_of_rounds_are_the_same(options, compiled, numbe
 def all_pairs(num_tiles: int, size: int) -> Rounds:
     """All pairs of tiles of two tokens of a sequence without padding, in rounds of a size."""
     features = small.features_of([[small.QUESTION] * (2 * num_tiles)], 2 * num_tiles)
-    plan = dataclasses.replace(tile_plan(features, "row_ids", 2), tile_size=2)
+    plan = dataclasses.replace(tile_plan(features, row, 2), tile_size=2)
     assert int(plan.num_pairs) == num_tiles**2
     return Rounds(plan.num_pairs, size, lambda s: pairs_of_round(plan, size, everywhere, None, s))
 
