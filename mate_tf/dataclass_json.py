@@ -28,7 +28,7 @@ def require(condition: bool, message: str) -> None:
 
 Dataclass = TypeVar("Dataclass")
 # Fields that releases had, and their defaults: the only values with which they are still read.
-GONE: Mapping[str, Any] = {
+GONE: dict[str, Any] = {
     "agg_temperature": 1.0,
     "aggregation_loss_importance": 1.0,
     "answer_loss_importance": 1.0,

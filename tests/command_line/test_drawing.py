@@ -12,7 +12,8 @@ from rich.console import Console
 
 from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_min_score
 from mate_tf.command_line.drawing import MOST_LINES, Paper
-from mate_tf.tables.table import ABSENT, Table
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Table
 from tests.small import cases
 
 RIVERS = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])

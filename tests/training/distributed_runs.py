@@ -166,8 +166,9 @@ def stop_early(folder: pathlib.Path) -> None:
         return {"score": score if is_chief() else -score}
 
     task = dataclasses.replace(masked_task(), evaluate=evaluate)
-    intervals = dict(eval_interval=2, checkpoint_interval=10)
-    config = dataclasses.replace(CONFIG, **intervals, early_stopping_loss=1e9)
+    config = dataclasses.replace(
+        CONFIG, eval_interval=2, checkpoint_interval=10, early_stopping_loss=1e9
+    )
     train(task, config, folder)
 
 

@@ -21,7 +21,8 @@ from experiments.synthesis.questions import (
 from experiments.synthesis.typed_table import FEWEST, NothingMadeError, TypedTable
 from mate_tf.datasets.supervision import supervise
 from mate_tf.features.numeric import values_in_column
-from mate_tf.tables.table import ABSENT, Table
+from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.table import Table
 from tests.experiments.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
 from tests.small import cases
 
