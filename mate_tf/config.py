@@ -55,8 +55,6 @@ class AttentionConfig:
     architecture: str = "mate"
 
     is_grammar_guided: ClassVar[bool] = False  # needs parts of speech of the question's words
-    # Options of former versions with the value that no run changed; saved models name them.
-    FORMER_FIELDS: ClassVar = {"scale_relations": False, "num_neighbours": 1}
 
     def __new__(cls, architecture: str = "mate", *_: Any, **__: Any) -> "AttentionConfig":
         kind = _kind_of(architecture) if cls is AttentionConfig else cls
@@ -78,16 +76,14 @@ class AttentionConfig:
     ) -> tuple[type["AttentionConfig"], Mapping[str, Any], "AttentionConfig | None"]:
         """The class of what JSON or overrides say, their values, and the config they change.
 
-        Former versions had one class with the options of all kinds, and stored all of them: those
-        of other kinds are left out. A change of the architecture keeps the options of both kinds.
+        A change of the architecture keeps the options of both kinds.
         """
         kind = _kind_of(values.get("architecture", getattr(current, "architecture", "mate")))
-        own = {field.name for field in dataclasses.fields(kind)}
         if current is None:
-            every = {field.name for one in _KINDS.values() for field in dataclasses.fields(one)}
-            return kind, {key: values[key] for key in values if key not in every - own}, None
+            return kind, values, None
         if type(current) is kind:
             return kind, values, current
+        own = {field.name for field in dataclasses.fields(kind)}
         kept = {name: value for name, value in vars(current).items() if name in own}
         return kind, kept | dict(values), None
 

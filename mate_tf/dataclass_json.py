@@ -29,6 +29,7 @@ def require(condition: bool, message: str) -> None:
 Dataclass = TypeVar("Dataclass")
 # Fields that releases had, and their defaults: the only values with which they are still read.
 GONE: dict[str, Any] = {
+    "add_aggregation_candidates": False,
     "agg_temperature": 1.0,
     "aggregation_loss_importance": 1.0,
     "answer_loss_importance": 1.0,
@@ -41,6 +42,9 @@ GONE: dict[str, Any] = {
     "longer_lengths": [],
     "max_gradient_norm": 1.0,
     "num_aggregation_labels": 4,  # now the names of the operators
+    "num_neighbours": 1,
+    "numbers_version": 2,
+    "scale_relations": False,
     "use_gumbel_for_agg": False,
     "use_gumbel_for_cells": False,
     "with_titles": False,
@@ -50,10 +54,9 @@ GONE: dict[str, Any] = {
 def from_dict(cls: type[Dataclass], values: Any, name: str = "config") -> Dataclass:
     """A dataclass out of what `dataclasses.asdict` gave, possibly by way of JSON.
 
-    A field with a default may be missing. A key in GONE, or in the dataclass's FORMER_FIELDS,
-    options of former versions, may have the value that it has there. A missing field in its
-    FORMER_VALUES has the value of then, not the default. ValueError, with the dataclass's name, for
-    an unknown or missing key, or a value that is not of the field's type.
+    A field with a default may be missing, and a key in GONE may have the value that it has there.
+    ValueError, with the dataclass's name, for an unknown or missing key, or a value that is not of
+    the field's type.
     """
     return convert(values, cls, name)
 
@@ -114,7 +117,7 @@ def _convert_fields(
     known = ", ".join(fields)
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {name} to be set by its keys {known}, got {value!r}")
-    former = getattr(kind, "FORMER_FIELDS", {}) | (GONE if current is None else {})
+    former = GONE if current is None else {}
     for key in value:
         if key in former and key not in fields and not _are_equal(value[key], former[key]):
             raise ValueError(
@@ -130,7 +133,6 @@ def _convert_fields(
     }
     if current is not None:
         return dataclasses.replace(current, **values)
-    values = getattr(kind, "FORMER_VALUES", {}) | values
     missing = [
         field.name
         for field in dataclasses.fields(kind)

@@ -1,6 +1,5 @@
 import dataclasses
 import json
-from typing import Any
 
 import pytest
 
@@ -58,39 +57,16 @@ def test_a_key_that_there_is_not_is_refused(values, message):
         EncoderConfig.from_dict(values)
 
 
-def test_dictionaries_go_round_with_options_of_former_versions_and_bert_configs(tmp_path):
+def test_dictionaries_go_round_and_bert_configs(tmp_path):
     config = EncoderConfig(
         disabled_features=("row_ids",),
         attention=AttentionConfig("tableformer", disabled_relations=(2, 4, 6)),
     )
     assert EncoderConfig.from_dict(json.loads(json.dumps(config.to_dict()))) == config
-    values = EncoderConfig().to_dict()
-    values["attention"] |= AttentionConfig.FORMER_FIELDS
-    assert EncoderConfig.from_dict(values) == EncoderConfig()
     config = dataclasses.replace(EncoderConfig(), num_layers=3, softmax_temperature=0.5)
     path = tmp_path / "bert_config.json"
     path.write_text(json.dumps(bert_config(config)))
     assert EncoderConfig.from_bert_config(path) == config
-
-
-OF_FORMER_VERSIONS: dict[str, Any] = {
-    **dict(evaluator=None, row_heads_ratio=0.5, bucket_size=64, global_size=116, coverage=1.0),
-    **dict(relation_kind="embedding", disabled_relations=[], sequence_length=0),
-    **dict(projected_length=256, grammar_rules="paper", num_global_tokens=96, num_neighbours=1),
-    **dict(scale_relations=False, dense_up_to=None),
-}
-
-
-@cases(
-    "architecture, options",
-    *(("tapas", {}), ("mate", {"bucket_size": 64, "coverage": 1.0})),
-    ("tableformer", {"relation_kind": "embedding"}),
-    ("mate_tableformer", dict(bucket_size=64, coverage=1.0, relation_kind="embedding")),
-    *(("table_etc", {"num_global_tokens": 96}), ("grammar_soft", {})),
-)
-def test_what_former_versions_stored_is_read_without_options_of_other_kinds(architecture, options):
-    values = {"attention": {"architecture": architecture} | OF_FORMER_VERSIONS}
-    assert EncoderConfig.from_dict(values).attention == AttentionConfig(architecture, **options)
 
 
 LINFORMER = AttentionConfig("linformer", sequence_length=9)

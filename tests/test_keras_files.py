@@ -92,14 +92,6 @@ def test_a_functional_model_of_an_attention_comes_back(tmp_path, kind):
     assert again.get_layer(layer.name).get_config() == layer.get_config()
 
 
-def test_an_attention_of_a_former_version_comes_back():
-    config = LAYERS["multi-view"]().get_config()
-    again = MultiViewAttention.from_config(config | AttentionConfig.FORMER_FIELDS)
-    assert again.get_config() == config
-    with pytest.raises(ValueError, match=r"False for attention\.scale_relations, .* got True"):
-        MultiViewAttention.from_config(config | {"scale_relations": True})
-
-
 @pytest.mark.parametrize("dtype", ["float32", "mixed_bfloat16"])
 @pytest.mark.parametrize(
     ("kind", "options"), [(kind, options) for kind in MODELS for options in OPTIONS[kind]]

@@ -1,7 +1,6 @@
 """How questions and tables become sequences: the limits, and what may be left out."""
 
 from dataclasses import dataclass, field
-from typing import ClassVar
 
 
 @dataclass(frozen=True)
@@ -46,12 +45,6 @@ class FeatureConfig:
     # them), as its published checkpoints were trained. Then a table may also lose all rows or
     # columns, and an answer text that is not in the sequence is no error.
     original_conversion: bool = False
-    # How numbers and dates are read: 2 by the column (tables/columns.py), 1 as models read them
-    # that were trained before there was a version (numeric.py); no matter with original_conversion.
-    numbers_version: int = 2
-    # Options that files of former versions may name, and the values of those that they lack.
-    FORMER_FIELDS: ClassVar = {"add_aggregation_candidates": False}
-    FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
         least_rows = 3 if self.histogram_row else 2
@@ -59,13 +52,11 @@ class FeatureConfig:
 
 
 def _check(config: "FeatureConfig | MaskedLmConfig", **least: int) -> None:
-    """ValueError for a limit below the least that makes sense, or an unknown reading of numbers."""
+    """ValueError for a limit below the least that makes sense."""
     for name, limit in least.items():
         value = getattr(config, name)
         if value is not None and value < limit:
             raise ValueError(f"expected {name} to be at least {limit}, got {value}")
-    if config.numbers_version not in (1, 2):
-        raise ValueError(f"expected numbers_version 1 or 2, got {config.numbers_version}")
 
 
 LENGTH_STEP = 128
@@ -113,8 +104,6 @@ class MaskedLmConfig:
     # whole_cells treats a table of one column as one cell, which is masked as a whole or, mostly,
     # not at all.
     original_conversion: bool = False
-    numbers_version: int = 2  # as of FeatureConfig
-    FORMER_VALUES: ClassVar = {"numbers_version": 1}
 
     def __post_init__(self) -> None:
         _check(

@@ -3,12 +3,11 @@
 Three features of a cell tell the encoder about numbers: the rank in the column, the rank from the
 other end, and how the cell compares with the question's numbers (Herzig et al., 2020, section 3).
 
-There are three readings of numbers. A model keeps the one that it was trained with
-(`FeatureConfig.numbers_version`). Version 2 takes the values of columns (tables/columns.py):
-`values_of_column` and `question_values`. Version 1 and the release's read the first number of each
-text, whatever its column holds: `column_values` and `text_values`. There numbers are in single
-precision; larger ones are ignored. The number words are zero to twelve and
-zeroth to twelfth. A month alone must be written in full; a year alone has four digits.
+Numbers are the values of columns (tables/columns.py): `values_of_column` and `question_values`. Of
+texts and of the release the first number of each text is read, whatever its column holds:
+`column_values` and `text_values`. There numbers are in single precision; larger ones are ignored.
+The number words are zero to twelve and zeroth to twelfth. A month alone must be written in full; a
+year alone has four digits.
 
 The argument `original` reads numbers as the authors' release does, and so as its checkpoints saw
 them. Then every year is from 1700 to 2016 (otherwise a year alone is from 1500 to 2100, and a year
@@ -174,10 +173,10 @@ def column_values(cells: Sequence[str], original: bool = False) -> dict[int, Num
 
 
 def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericValue]:
-    """The values of a column's cells by row, as version 2 reads them.
+    """The values of a column's cells by row, as its table reads them.
 
-    A column of text has those of version 1, which order "Apollo 11" and "Apollo 12". Years without
-    other numbers are Dates; questions can compare both numbers and dates with them.
+    A column of text has those of `column_values`, which order "Apollo 11" and "Apollo 12". Years
+    without other numbers are Dates; questions can compare both numbers and dates with them.
     """
     if column.kind == "text":
         read = zip(cells, map(read_cell, cells), strict=True)

@@ -119,7 +119,7 @@ def tokenize_table(
     conventions = None
     totals: tuple[int, ...] = ()  # rows that have no rank among those that they are totals of
     original = config.original_conversion
-    if original or config.numbers_version == 1:
+    if original:
         column_values = tuple(numeric.column_values(column, original) for column in columns)
     else:
         read = [table.column(column) for column in range(table.num_columns)]

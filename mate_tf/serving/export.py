@@ -163,8 +163,6 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
     if encoder.attention.is_grammar_guided:
         return "grammar-guided attention needs a tagger of parts of speech"
     refused = [name for name in _REFUSED if getattr(features, name)]
-    if features.numbers_version == 1:
-        refused.append("numbers_version 1")
     if refused:
         return f"features with {', '.join(refused)} are not made in the graph"
     return None

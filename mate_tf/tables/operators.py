@@ -1,4 +1,4 @@
-"""What is done with the cells that answer a question: the operators, in one table.
+"""The operators, in one table: each makes an answer of the cells that a model selects.
 
 A new operator on numbers is one entry. A model knows those that its config names, in their order.
 """
@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class Operator(NamedTuple):
-    """What is done with cells, and how it is shown.
+    """An operation on cells, and how it is shown.
 
     Attributes:
         source: stands before the cells that an answer comes from: "sum of".

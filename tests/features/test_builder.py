@@ -72,7 +72,6 @@ def test_ranks_relations_and_values_of_a_numeric_column(wordpiece):
 @cases(
     "options, expected",
     ({}, [1, 2, 0]),
-    ({"numbers_version": 1}, [1, 2, 3]),
     ({"original_conversion": True}, [1, 2, 3]),
 )
 def test_a_total_has_no_rank_among_what_it_is_the_total_of(wordpiece, options, expected):

@@ -172,7 +172,7 @@ def test_what_does_not_fit_is_an_error_with_its_reason(wordpiece, texts, changes
 
 def test_limits_that_leave_no_room_are_errors():
     limits = dict(max_seq_length=3, max_predictions=0, masking_probability=1.5, min_text_length=0)
-    limits |= dict(max_text_length=7, max_column_id=1, max_row_id=1, numbers_version=3)
+    limits |= dict(max_text_length=7, max_column_id=1, max_row_id=1)
     for limit, value in limits.items():
         with pytest.raises(ValueError, match=f"expected .*{limit}"):
             MaskedLmConfig(**{limit: value})

@@ -6,15 +6,12 @@ from mate_tf.pointr.answering import PointingInputs
 from scripts.unset_options import unset_options
 
 PUBLISHED = "TAPAS, section 3: of the bert_config.json of published weights"
-FORMER = "the numbers of models from before there was a version"
 EXCEPTIONS = {
     "EncoderConfig.layer_norm_epsilon": PUBLISHED,
     "EncoderConfig.max_position_embeddings": PUBLISHED,
     "EncoderConfig.softmax_temperature": PUBLISHED,
     "EncoderConfig.type_vocab_sizes": PUBLISHED,
-    "FeatureConfig.numbers_version": FORMER,
     "GrammarSoftConfig.grammar_bias": "grammar-guided attention, section 3.2: alpha",
-    "MaskedLmConfig.numbers_version": FORMER,
     "PointingInputs.num_sentences": "MATE, section 4.1: k",
     "TableETCConfig.local_radius": "ETC (Ainslie et al., 2020), section 3: the local radius",
     "TableETCConfig.max_relative_distance": "ETC (Ainslie et al., 2020), section 3: the clipping",

@@ -304,11 +304,6 @@ class SelfAttention(keras.layers.Layer):
         }
 
 
-# The names that `.keras` files of former versions know it by.
-for _name in ("DenseAttention", "TiledAttention", "LinformerAttention", "TableETCAttention"):
-    keras.saving.get_custom_objects()[f"mate_tf>{_name}"] = SelfAttention
-
-
 @keras.saving.register_keras_serializable(package="mate_tf")
 class MultiViewAttention(SelfAttention):
     """MATE's self-attention, linear in the sequence length (MATE paper, section 3).
@@ -362,23 +357,25 @@ class MultiViewAttention(SelfAttention):
         dense_up_to: int | None = 0,
         **kwargs,
     ):
-        # What is no option of the architecture is left out, as of a stored configuration.
+        if not isinstance(AttentionConfig(architecture), MateConfig):
+            raise ValueError(
+                "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
+                f"MultiViewAttention, got {architecture!r}"
+            )
         options: dict[str, Any] = dict(
             architecture=architecture,
             row_heads_ratio=row_heads_ratio,
             bucket_size=bucket_size,
             global_size=global_size,
             original_bucketing=original_bucketing,
-            relation_kind=relation_kind,
-            disabled_relations=tuple(disabled_relations),
             dense_up_to=dense_up_to,
         )
-        attention = from_dict(AttentionConfig, options, "attention")
-        if not isinstance(attention, MateConfig):
-            raise ValueError(
-                "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
-                f"MultiViewAttention, got {architecture!r}"
+        if architecture == "mate_tableformer":
+            relations = dict(
+                relation_kind=relation_kind, disabled_relations=tuple(disabled_relations)
             )
+            options |= relations
+        attention = from_dict(AttentionConfig, options, "attention")
         super().__init__(num_heads, head_size, attention, **kwargs)
 
     def get_config(self):
@@ -387,9 +384,3 @@ class MultiViewAttention(SelfAttention):
         for name in ("evaluator", "coverage"):
             del attention[name]
         return config | attention
-
-    @classmethod
-    def from_config(cls, config):
-        former = {key: config[key] for key in AttentionConfig.FORMER_FIELDS if key in config}
-        from_dict(AttentionConfig, former, "attention")  # refuses what is not as it was
-        return cls(**{key: value for key, value in config.items() if key not in former})

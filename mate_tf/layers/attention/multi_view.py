@@ -137,8 +137,6 @@ class MultiViewEmbedding(keras.layers.Layer):
     """
 
     def __init__(self, bucket_size: int, global_size: int, **kwargs):
-        if kwargs.pop("num_neighbours", 1) != 1:  # an option of former versions
-            raise ValueError("expected num_neighbours of 1, the only number that there still is")
         super().__init__(**kwargs)
         if bucket_size < 1 or global_size < 1:
             raise ValueError(
