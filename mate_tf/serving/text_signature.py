@@ -1,14 +1,12 @@
 """The signature `tables` of an exported model: questions and tables as text, answered in the graph.
 
-It reads what is written plainly, and has no rules of words, no guesses of notation and no
-calibration; docs/serving.md says what that costs. Numbers are digits with a sign, commas between
-thousands, a decimal point, an ordinal's ending, a currency, a percent sign or a unit of measure.
-Dates are those of ISO 8601 and years alone, times are clocks such as 9:30. From these on, all is as
-in the library: wordpieces, ranks and relations, and what is computed of cells.
+It reads plain notation, without rules of words and calibration; docs/serving.md says what that
+costs. Numbers are digits with a sign, commas between thousands, a decimal point, an ordinal's
+ending, a currency, a percent sign or a unit. Dates are those of ISO 8601 and years alone, times are
+clocks such as 9:30. Wordpieces, ranks, relations and computed answers are as in the library.
 
 Shapes: B batch, R rows and C columns of the largest table of the batch, K = R * C, S sequence; N
-header and body cells of all tables, table by table and row by row, P their pieces; Q values of a
-question, A aggregations.
+cells of all tables, row by row, P their pieces; Q values of a question, A aggregations.
 """
 
 from collections.abc import Callable, Mapping
@@ -311,10 +309,9 @@ def build_features(
 def cell_answers(
     config: TableQAConfig, tokens: TokenFeatures, columns: Columns, outputs: Mapping[str, tf.Tensor]
 ) -> dict[str, tf.Tensor]:
-    """The answers of table question answering, as `export_saved_model` lists them.
+    """The answers to outputs as of `decode_cells`, as `export_saved_model` lists them.
 
-    The outputs are as `decode_cells` takes them. A score of a cell is the probability that it is
-    selected, 0 for padding and outside the chosen column.
+    A cell's score is the probability that it is selected, 0 for padding and in other columns.
     """
     shape = tf.shape(columns.cells)
     probabilities, with_columns = _cell_probabilities(tokens, shape, outputs)  # float64 [B, K]
@@ -323,16 +320,16 @@ def cell_answers(
     if "aggregation_logits" in outputs:
         names = list(config.operators)
         aggregations = tf.nn.softmax(tf.cast(outputs["aggregation_logits"], tf.float64))  # [B, A]
-    is_no_answer = tf.constant([float(name == ABSENT) for name in names], tf.float64)  # [A]
-    absent = tf.reduce_sum(aggregations * is_no_answer, axis=1)  # [B]
+    is_none = tf.constant([float(name == ABSENT) for name in names], tf.float64)  # [A]
+    absent = tf.reduce_sum(aggregations * is_none, axis=1)  # [B]
     is_absent = absent > config.absent_threshold
-    aggregations *= 1.0 - is_no_answer
+    aggregations *= 1.0 - is_none
     likeliest = tf.argmax(aggregations, axis=1, output_type=tf.int32)  # [B]
 
     def is_one_of(*chosen: str) -> tf.Tensor:
         return tf.gather(tf.constant([name in chosen for name in names]), likeliest)  # [B]
 
-    is_of_two = is_one_of(*(name for name in names if OPERATORS[name].of_two))
+    is_of_two = is_one_of(*(name for name in names if OPERATORS[name].of_two))  # [B]
 
     above, number = tf.zeros_like(probabilities, tf.bool), 1.0
     if not config.cell_cross_entropy:
@@ -413,8 +410,7 @@ def _cell_probabilities(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The probability of each cell, -inf where there is none: float64 [B, K], in two ways.
 
-    The first is that by which cells are selected, the second that given the cell's column, times
-    the column's probability.
+    By the first, cells are selected. The second is given the column, times its probability.
     """
     rows, columns = tokens.row_ids - 1, tokens.column_ids - 1
     cells = (tf.range(shape[0])[:, tf.newaxis] * shape[1] + rows) * shape[2] + columns
