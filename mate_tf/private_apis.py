@@ -216,6 +216,11 @@ def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:
         orbit.controller._log = original
 
 
+def guard_visitors_files(blocks: Any) -> None:
+    """Lets mounted Gradio blocks take no path for a visitor's file but one that was uploaded."""
+    blocks.has_launched = True
+
+
 def sheet_parser(sheet: Any) -> Any:
     """The parser of a read-only sheet of openpyxl, for what the sheet has beside its cells."""
     from openpyxl.worksheet._reader import WorkSheetParser

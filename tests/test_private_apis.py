@@ -150,3 +150,11 @@ def test_a_read_only_sheet_has_a_parser_that_knows_more_than_its_cells():
     assert parser.row_dimensions["2"]["hidden"] == parser.column_dimensions["B"]["hidden"] == "1"
     assert parser.merged_cells.mergeCell[0].bounds == (1, 1, 2, 1)
     assert private_apis.sheet_parser(book.worksheets[0]).source.read(5) == b"<work"
+
+
+def test_gradio_asks_blocks_whether_they_have_launched():
+    gradio = pytest.importorskip("gradio", reason='not installed (the extra "page")')
+    with gradio.Blocks() as blocks:
+        assert blocks.has_launched is False
+    private_apis.guard_visitors_files(blocks)
+    assert blocks.has_launched is True

@@ -27,7 +27,7 @@ from mate_tf.page.page import (
     Page,
 )
 from mate_tf.page.visitors import MOST_BYTES, Files, Guard
-from mate_tf.private_apis import import_extra
+from mate_tf.private_apis import guard_visitors_files, import_extra
 from mate_tf.weights.folder import DEFAULT_MODEL
 
 _MOST_WAITING = 64  # events of all visitors
@@ -360,7 +360,7 @@ def _guarded(app: Any, names: set[str], files: Files, with_tool: bool) -> Any:
             # As `css` it would be rewritten, its media queries wrongly.
             head=f"<style>{style}</style><script type='module'>{script}</script>",
         )
-    app.has_launched = True  # otherwise Gradio takes any path for a visitor's file
+    guard_visitors_files(app)
     return mounted
 
 
