@@ -40,10 +40,9 @@ class NotSupportedError(Exception):
 
 def attention_config(architecture: str, **options: Any) -> AttentionConfig:
     """The config of an architecture with those of the options that it has."""
-    own = {field.name for field in dataclasses.fields(AttentionConfig(architecture))}
-    return AttentionConfig(
-        architecture, **{name: value for name, value in options.items() if name in own}
-    )
+    kind, *_ = AttentionConfig.kind_of_values({"architecture": architecture}, None)
+    own = {field.name for field in dataclasses.fields(kind)}
+    return kind(architecture, **{name: value for name, value in options.items() if name in own})
 
 
 class Golden:
