@@ -76,7 +76,8 @@ def test_masks_equal_the_original(golden, mask_name):
         actual = np.stack(groups_masks(config, features), axis=1)
     elif match := re.fullmatch(r"bucketid_b(\d+)_h(\d+|None)_(\w+)", kind):
         bucket, header, feature = match.groups()
-        rank = patterns.token_rank(patterns.token_order(features, feature))
+        key = patterns.row if feature == "row_ids" else patterns.column
+        rank = patterns.token_rank(patterns.token_order(features, key))
         actual = patterns.bucket_ids(rank, *sizes(bucket, header))
     elif match := re.fullmatch(r"relation_ids_disabled(\d+)", kind):
         disabled = tuple(filter(None, [int(match.group(1))]))
