@@ -77,14 +77,18 @@ def measure_batches(pairs: list, wordpiece) -> str:
     examples = list(itertools.islice(_examples(pairs, builder), _NUM_TABLES.value))
     chosen = [(table, question) for table, question, _ in examples]
     lengths = [example.report.num_tokens for *_, example in examples]
-    run = inference_function(_minilm_model())
+    model = _minilm_model()
+    run = inference_function(model)
 
     def answer_all(predictor: Predictor) -> None:
         for _table, _question, answer in predictor.answer_all(chosen):
             if isinstance(answer, ValueError):
                 raise answer
 
-    predictors = {kind.__name__: kind(run, builder) for kind in (Predictor, PaddedPredictor)}
+    predictors = {
+        kind.__name__: kind(run, builder, task_config=model.task_config)
+        for kind in (Predictor, PaddedPredictor)
+    }
     seconds = interleaved(
         {name: functools.partial(answer_all, one) for name, one in predictors.items()},
         _ROUNDS.value,
@@ -106,7 +110,7 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
         _examples(pairs, builder), key=lambda one: one[2].report.num_tokens
     )
     model = _minilm_model()
-    predictor = Predictor(inference_function(model), builder)
+    predictor = Predictor(inference_function(model), builder, task_config=model.task_config)
     features, encode = features_of(example, None), forward_pass(model.encoder)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "table.csv"

@@ -179,6 +179,11 @@ def decode_cells(
     if "aggregation_logits" in outputs:
         operators = config.operators
         aggregations = softmax(np.asarray(outputs["aggregation_logits"], np.float64))  # [B, A]
+        if aggregations.shape[1] != len(operators):
+            raise ValueError(
+                f"expected a model of the operators {', '.join(operators)}, as its config names "
+                f"them, got one of {aggregations.shape[1]}"
+            )
     computes = np.array([name != ABSENT for name in operators])  # [A]
     absent = aggregations[:, ~computes].sum(axis=1)  # [B]
     is_absent = absent > config.absent_threshold
