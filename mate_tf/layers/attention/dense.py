@@ -17,14 +17,15 @@ import tensorflow as tf
 from mate_tf.config import GrammarSoftConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
+    ByGroups,
+    GroupInputs,
     HeadGroup,
     Heads,
-    OfGroup,
     Projected,
-    by_groups,
     group_mask,
     heads_first,
     pattern_mask,
+    sequence_length,
     window_pairs,
 )
 from mate_tf.layers.attention.relations import RelatedTags, favoured_tags
@@ -53,8 +54,7 @@ def dense_attention(
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
 
-    Returns:
-        float [B, H, F, E].
+    Returns float [B, H, F, E].
     """
     query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
     scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
@@ -71,14 +71,11 @@ class DensePlan(NamedTuple):
     bias: tf.Tensor | None  # float, broadcasts to [B, 1, F, T], added to the scores
 
 
-@dataclasses.dataclass(eq=False)
-class Dense:
-    """All pairs, under the mask of a pattern; see `kinds.Implementation`.
+class Dense(ByGroups):
+    """All pairs, under the mask of a pattern.
 
     With a bucket size only the pairs of a window attend to each other.
     """
-
-    heads: Heads
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
         """The masks, relations and biases, which depend only on the token features."""
@@ -107,28 +104,21 @@ class Dense:
             mask &= in_window
         return mask[:, None]
 
-    def attend(
-        self,
-        projected: Projected,
-        plan: tuple[DensePlan, ...],
-        dropout: SeededDropout | None,
-        training: bool = False,
-    ) -> tf.Tensor:
-        """The context, group by group. float [B, S, H, E]."""
-        return by_groups(self._attend_group, self.heads, projected, plan, dropout)
+    def scores_are_small(self, projected: Projected, training: bool) -> None:
+        """None: the softmax of all pairs is one kernel."""
 
-    def _attend_group(self, group: OfGroup, plan: DensePlan) -> tf.Tensor:
+    def attend_group(self, inputs: GroupInputs, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
-        relations = group.relations
-        biases = [] if plan.bias is None else [plan.bias]
-        if relations is not None and plan.relations is not None:
-            biases.append(relations.scores(group.projected.query, plan.relations, group.first_head))
+        bias, query = plan.bias, inputs.projected.query
+        if inputs.relations is not None and plan.relations is not None:
+            scores = inputs.relations.scores(query, plan.relations, inputs.first_head)
+            bias = scores if bias is None else bias + scores
         return dense_attention(
-            *group.projected,
+            *inputs.projected,
             plan.mask,
-            bias=sum(biases[1:], biases[0]) if biases else None,
+            bias=bias,
             temperature=self.heads.temperature,
-            dropout=group.dropout,
+            dropout=inputs.dropout,
         )
 
 
@@ -151,20 +141,17 @@ class Linformer:
     def plan(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
         """The weights of keys, 0 for padding, else 1: float [B, S, 1].
 
-        Raises:
-            ValueError: if S is not the attention's `sequence_length`.
+        ValueError if S is not the attention's `sequence_length`.
         """
         expected = self.attention.sequence_length
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
             f"{self.attention.projected_length}, got "
         )
-        length = features.input_mask.shape[1]
-        if length is not None and length != expected:
+        length = sequence_length(features)
+        if isinstance(length, int) and length != expected:
             raise ValueError(f"{message}{length}")
-        check = tf.debugging.assert_equal(
-            tf.shape(features.input_mask)[1], expected, f"{message}another length"
-        )
+        check = tf.debugging.assert_equal(length, expected, f"{message}another length")
         with tf.control_dependencies([] if check is None else [check]):
             return tf.cast(features.input_mask, self.heads.compute_dtype)[..., None]
 

@@ -18,12 +18,9 @@ import tensorflow as tf
 from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
+    ByGroups,
+    GroupInputs,
     HeadGroup,
-    Heads,
-    OfGroup,
-    Projected,
-    SortKey,
-    by_groups,
     heads_first,
     in_sequence,
     num_buckets,
@@ -33,7 +30,6 @@ from mate_tf.layers.attention.patterns import (
     token_order,
     token_rank,
 )
-from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import custom_gradient
@@ -48,8 +44,8 @@ class MultiView(NamedTuple):
     window: tf.Tensor = None  # [B, H, N, W, E], each bucket, then the next, then the previous one
 
 
-class Places(NamedTuple):
-    """The places of a head group's tokens, as indices of the sequence.
+class ViewIndices(NamedTuple):
+    """The tokens of a head group's views, as indices of the sequence.
 
     A sequence that does not fill its buckets, or its global part, is padded with its first token at
     the end of its order.
@@ -62,8 +58,8 @@ class Places(NamedTuple):
     rank: tf.Tensor  # int32 [B, S], each token's place in the order
 
 
-def places(order: tf.Tensor, bucket_size: int, global_size: int) -> Places:
-    """The places of the tokens by an order, a permutation of the positions: int32 [B, S]."""
+def view_indices(order: tf.Tensor, bucket_size: int, global_size: int) -> ViewIndices:
+    """The indices by an order, a permutation of the positions: int32 [B, S]."""
     batch = tf.shape(order)[0]
     length = order.shape[1] or tf.shape(order)[1]
     buckets = num_buckets(length, bucket_size, global_size)
@@ -71,7 +67,7 @@ def places(order: tf.Tensor, bucket_size: int, global_size: int) -> Places:
     padded = tf.pad(order, [[0, 0], [0, global_size + long_size - length]])  # [B, P]
     global_, long = tf.split(padded, [global_size, long_size], axis=1)
     long = tf.reshape(long, [batch, buckets, bucket_size])
-    return Places(padded, global_, long, with_neighbours(long, axis=1), token_rank(order))
+    return ViewIndices(padded, global_, long, with_neighbours(long, axis=1), token_rank(order))
 
 
 def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
@@ -82,7 +78,7 @@ def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
     return tf.concat([long, tf.roll(long, -1, axis), tf.roll(long, 1, axis)], axis=axis + 1)
 
 
-def views_of(full: tf.Tensor, where: Places, names: Sequence[str]) -> MultiView:
+def make_views(full: tf.Tensor, indices: ViewIndices, names: Sequence[str]) -> MultiView:
     """Some views of a tensor float [B, h, S, E]; "global_", and "long" or "window" or both.
 
     The gradient is a gather too. TensorFlow's own would sum index by index, at many times the cost.
@@ -91,17 +87,16 @@ def views_of(full: tf.Tensor, where: Places, names: Sequence[str]) -> MultiView:
     @custom_gradient
     def gathered(full: tf.Tensor):
         def gradient(*upstream: tf.Tensor) -> tf.Tensor:
-            of_view = dict(zip(names, upstream, strict=True))
-            copies = [of_view["long"]] if "long" in of_view else []
-            if "window" in of_view:
-                own, following, previous = tf.split(of_view["window"], 3, axis=3)
+            views = dict(zip(names, upstream, strict=True))
+            copies = [views["long"]] if "long" in views else []
+            if "window" in views:
+                own, following, previous = tf.split(views["window"], 3, axis=3)
                 copies += [own, tf.roll(following, 1, axis=2), tf.roll(previous, -1, axis=2)]
-            return in_sequence(
-                joined(of_view["global_"], tf.add_n(copies)), where.order, where.rank
-            )
+            ordered = joined(views["global_"], tf.add_n(copies))
+            return in_sequence(ordered, indices.order, indices.rank)
 
-        indices = (getattr(where, name) for name in names)
-        return [tf.gather(full, places, axis=2, batch_dims=1) for places in indices], gradient
+        chosen = (getattr(indices, name) for name in names)
+        return [tf.gather(full, index, axis=2, batch_dims=1) for index in chosen], gradient
 
     return MultiView(full, **dict(zip(names, gathered(full), strict=True)))
 
@@ -117,15 +112,8 @@ class MultiViewEmbedding(keras.layers.Layer):
     """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
 
     Called on an embedding [B, S, H, E] and an order of its tokens int [B, S]; returns a
-    `MultiView`. The sequence is padded as in `places`. The padding has no gradient, and the caller
-    has to mask it.
-
-    Args:
-        bucket_size: R, the tokens of a bucket.
-        global_size: G, the tokens of the global part.
-
-    Raises:
-        ValueError: if a size is below 1.
+    `MultiView`. The sequence is padded as in `ViewIndices`. The padding has no gradient, and the
+    caller has to mask it. `bucket_size` is R, `global_size` G; ValueError if one is below 1.
 
     Example:
         >>> embedding = tf.reshape(tf.range(6.0), [1, 6, 1, 1])
@@ -153,8 +141,8 @@ class MultiViewEmbedding(keras.layers.Layer):
                 f"expected an order of integers, got {order.dtype.name}; a keras.Input of it has "
                 "dtype='int32'"
             )
-        where = places(tf.cast(order, tf.int32), self.bucket_size, self.global_size)
-        return views_of(heads_first(embedding), where, ("global_", "long", "window"))
+        indices = view_indices(tf.cast(order, tf.int32), self.bucket_size, self.global_size)
+        return make_views(heads_first(embedding), indices, ("global_", "long", "window"))
 
     def get_config(self):
         return super().get_config() | {
@@ -195,8 +183,7 @@ def multi_view_attention(
         dropout: applied to the attention probabilities.
         scores_are_small: bool, the result of `softmax.scores_are_small`, without biases; or None.
 
-    Returns:
-        float [B, H, G + N * R, E], in the head group's order, padding included.
+    Returns float [B, H, G + N * R, E], in the head group's order, padding included.
     """
     head_size = query.global_.shape[-1]
     scale = tf.cast(1.0 / (temperature * head_size**0.5), query.global_.dtype)
@@ -217,9 +204,9 @@ def multi_view_attention(
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
     masks = [None, None] if long_mask is None else tf.split(long_mask, sizes, axis=-1)
     if long_bias is not None:
-        of_global, of_window = tf.split(long_bias, sizes, axis=-1)
-        to_global += of_global
-        to_window += of_window
+        global_part, window_part = tf.split(long_bias, sizes, axis=-1)
+        to_global += global_part
+        to_window += window_part
     long_context = weighted_sum(
         [
             Attended(to_global, masks[0], value.global_, "BHNFT,BHTE->BHNFE"),
@@ -234,104 +221,85 @@ def multi_view_attention(
 class GroupPlan(NamedTuple):
     """The tensors that the layers of an encoder share for one head group."""
 
-    where: Places
+    indices: ViewIndices
     global_mask: tf.Tensor  # bool [B, 1, G, S]
     long_mask: tf.Tensor  # bool [B, 1, N, R, G + W]
     global_relations: tf.Tensor | None  # one-hot, float [B, K, G, S]
     long_relations: tf.Tensor | None  # one-hot, float [B, K, N, R, G + W]
 
 
-def group_plan(
-    features: TokenFeatures,
-    group: HeadGroup,
-    sort_by: SortKey,
-    config: MateConfig,
-    relations: RelationBias | None = None,
-) -> GroupPlan:
-    """Orders the tokens for a head group by a key, and masks its views by its pattern.
-
-    The relations are those of any layer of the encoder, or None.
-    """
-    bucket_size, global_size = config.bucket_size, config.global_size
-    length, order = sequence_length(features), token_order(features, sort_by)
-    buckets = num_buckets(length, bucket_size, global_size)
-    ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
-    global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
-
-    def in_buckets(feature: tf.Tensor) -> tf.Tensor:
-        return tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])  # [B, N, R]
-
-    def keys_of_buckets(feature: tf.Tensor) -> tf.Tensor:
-        repeated = tf.repeat(feature[:, None, :global_size], buckets, axis=1)  # [B, N, G]
-        window = with_neighbours(in_buckets(feature), axis=1)  # [B, N, W]
-        return tf.concat([repeated, window], axis=-1)
-
-    long = ordered.map(in_buckets)
-    long_keys = ordered.map(keys_of_buckets)  # [B, N, G + W]
-    long_mask = pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
-    if not config.original_bucketing:
-        # Rolling joins the two ends of the long part, and repeats buckets if there are few.
-        index = tf.range(buckets)
-        exists = [index >= 0, index + 1 < buckets, index >= 1]  # its own, the next, the previous
-        in_window = tf.repeat(tf.stack(exists, axis=1), bucket_size, axis=1)[:, None]  # [N, 1, W]
-        long_mask &= tf.pad(in_window, [[0, 0], [0, 0], [global_size, 0]], constant_values=True)
-    global_relations = long_relations = None
-    if relations is not None:
-        global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
-        long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
-    return GroupPlan(
-        where=places(order, bucket_size, global_size),
-        global_mask=pattern_mask(group.pattern, global_, features)[:, None],
-        long_mask=long_mask[:, None],
-        global_relations=global_relations,
-        long_relations=long_relations,
-    )
-
-
 @dataclasses.dataclass(eq=False)
-class MultiViews:
-    """A window of buckets in each head's order; see `kinds.Implementation`."""
+class MultiViews(ByGroups):
+    """A window of buckets in each head's order."""
 
-    heads: Heads
     attention: MateConfig
 
-    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[GroupPlan, ...]:
-        """The orders and masks of the views."""
-        return tuple(
-            group_plan(features, group, sort_by, self.attention, self.heads.relations_of(group))
-            for group, sort_by in self.heads.sorted_groups
+    def plan_group(self, features: TokenFeatures, group: HeadGroup) -> GroupPlan:
+        """Orders the tokens for a head group, and masks its views by its pattern."""
+        bucket_size, global_size = self.attention.bucket_size, self.attention.global_size
+        assert group.sort_by is not None, group.name
+        order = token_order(features, group.sort_by)
+        buckets = num_buckets(sequence_length(features), bucket_size, global_size)
+        ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
+        global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
+
+        def in_buckets(feature: tf.Tensor) -> tf.Tensor:
+            return tf.reshape(feature[:, global_size:], [-1, buckets, bucket_size])  # [B, N, R]
+
+        def keys_of_buckets(feature: tf.Tensor) -> tf.Tensor:
+            repeated = tf.repeat(feature[:, None, :global_size], buckets, axis=1)  # [B, N, G]
+            window = with_neighbours(in_buckets(feature), axis=1)  # [B, N, W]
+            return tf.concat([repeated, window], axis=-1)
+
+        long = ordered.map(in_buckets)
+        long_keys = ordered.map(keys_of_buckets)  # [B, N, G + W]
+        long_mask = pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
+        if not self.attention.original_bucketing:
+            # Rolling joins the two ends of the long part, and repeats buckets if there are few.
+            index = tf.range(buckets)
+            exists = [
+                index >= 0,
+                index + 1 < buckets,
+                index >= 1,
+            ]  # its own, the next, the previous
+            in_window = tf.repeat(tf.stack(exists, axis=1), bucket_size, axis=1)  # [N, W]
+            with_global = tf.pad(in_window, [[0, 0], [global_size, 0]], constant_values=True)
+            long_mask &= with_global[:, None]
+        global_relations = long_relations = None
+        if (relations := self.heads.relations_of(group)) is not None:
+            global_relations = relations.one_hot(global_, features)  # [B, K, G, S]
+            long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
+        return GroupPlan(
+            indices=view_indices(order, bucket_size, global_size),
+            global_mask=pattern_mask(group.pattern, global_, features)[:, None],
+            long_mask=long_mask[:, None],
+            global_relations=global_relations,
+            long_relations=long_relations,
         )
 
-    def attend(
-        self,
-        projected: Projected,
-        plan: tuple[GroupPlan, ...],
-        dropout: SeededDropout | None,
-        training: bool = False,
-    ) -> tf.Tensor:
-        """The context, computed in each group's order. float [B, S, H, E]."""
-        are_small = self.heads.scores_are_small(projected, training)
-        return by_groups(self._attend_views, self.heads, projected, plan, dropout, are_small)
-
-    def _attend_views(self, group: OfGroup, plan: GroupPlan) -> tf.Tensor:
-        """The context of a group. float [B, h, S, E]."""
-        query, *key_and_value = group.projected
-        queries = views_of(query, plan.where, ("global_", "long"))
-        keys, values = (views_of(one, plan.where, ("global_", "window")) for one in key_and_value)
-        global_bias = long_bias = None
-        if (relations := group.relations) is not None:
-            global_bias = relations.scores(queries.global_, plan.global_relations, group.first_head)
-            long_bias = relations.scores(queries.long, plan.long_relations, group.first_head)
+    def attend_group(self, inputs: GroupInputs, plan: GroupPlan) -> tf.Tensor:
+        """The context, computed in the group's order. float [B, h, S, E]."""
+        query, *key_and_value = inputs.projected
+        queries = make_views(query, plan.indices, ("global_", "long"))
+        keys, values = (
+            make_views(one, plan.indices, ("global_", "window")) for one in key_and_value
+        )
+        biases = {}
+        if (relations := inputs.relations) is not None:
+            first = inputs.first_head
+            biases = {
+                "global_bias": relations.scores(queries.global_, plan.global_relations, first),
+                "long_bias": relations.scores(queries.long, plan.long_relations, first),
+            }
         context = multi_view_attention(
             queries,
             keys,
             values,
             global_mask=plan.global_mask,
             long_mask=plan.long_mask,
-            global_bias=global_bias,
-            long_bias=long_bias,
+            **biases,
             temperature=self.heads.temperature,
-            dropout=group.dropout,
-            scores_are_small=group.scores_are_small,
+            dropout=inputs.dropout,
+            scores_are_small=inputs.scores_are_small,
         )
-        return in_sequence(context, plan.where.order, plan.where.rank)
+        return in_sequence(context, plan.indices.order, plan.indices.rank)

@@ -19,7 +19,7 @@ import dataclasses
 import functools
 import itertools
 import operator
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -93,8 +93,7 @@ class HeadGroup:
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
     """The head groups of an architecture, in the order of its heads.
 
-    Raises:
-        ValueError: for TableETC, whose pattern also depends on positions and global tokens.
+    ValueError for TableETC, whose pattern also depends on positions and global tokens.
     """
     if config.architecture not in PATTERNS:
         raise ValueError(
@@ -156,11 +155,6 @@ class Heads:
         """The head groups of the architecture."""
         return head_groups(self.attention, self.num_heads)
 
-    @property
-    def sorted_groups(self) -> list[tuple[HeadGroup, SortKey]]:
-        """The head groups, each with what it sorts by."""
-        return [(group, group.sort_by) for group in self.groups if group.sort_by is not None]
-
     def relations_of(self, group: HeadGroup) -> RelationBias | None:
         """The relations that a group's heads may see: those within rows see no neighbouring row."""
         within_rows = group.sort_by is row
@@ -185,7 +179,7 @@ class Projected(NamedTuple):
     value: tf.Tensor
 
 
-class OfGroup(NamedTuple):
+class GroupInputs(NamedTuple):
     """The tensors that a head group attends with."""
 
     projected: Projected  # float [B, h, S, E] each
@@ -200,50 +194,68 @@ def heads_first(tensor: tf.Tensor) -> tf.Tensor:
     return tf.transpose(tensor, [0, 2, 1, 3])
 
 
-def by_groups(
-    attend_group: Callable[[OfGroup, Any], tf.Tensor],
-    heads: Heads,
-    projected: Projected,
-    plans: Sequence[Any],
-    dropout: SeededDropout | None,
-    scores_are_small: tf.Tensor | None = None,
-) -> tf.Tensor:
-    """The context of all heads, float [B, S, H, E].
+@dataclasses.dataclass(eq=False)
+class ByGroups:
+    """An implementation of attention (`kinds.Implementation`) that computes group by group."""
 
-    A function of each group and its plan computes the group's context [B, h, S, E].
-    """
-    groups = heads.groups
-    sizes = [group.num_heads for group in groups]
-    first_heads = itertools.accumulate([0, *sizes[:-1]])
+    heads: Heads
 
-    def of_groups(tensor: tf.Tensor) -> list[tf.Tensor]:
-        """The heads of each group: [B, S, H, E] to [B, h, S, E] each."""
-        if len(set(sizes)) > 1:
-            return [heads_first(part) for part in tf.split(tensor, sizes, axis=2)]
-        # One copy, whose parts need no other.
-        shape = [-1, tf.shape(tensor)[1], len(sizes), sizes[0], heads.head_size]
-        return tf.unstack(tf.transpose(tf.reshape(tensor, shape), [2, 0, 3, 1, 4]))
+    def plan_group(self, features: TokenFeatures, group: HeadGroup) -> Any:
+        """The tensors that the layers share for a group."""
+        raise NotImplementedError
 
-    parts = zip(groups, first_heads, plans, *map(of_groups, projected), strict=True)
-    contexts: list[tf.Tensor] = []
-    for index, (group, first_head, plan, *tensors) in enumerate(parts):
-        dropped = dropout and dropout.fold_in(index)
-        relations = heads.relations_of(group)
-        given = OfGroup(Projected(*tensors), first_head, relations, dropped, scores_are_small)
-        with tf.control_dependencies(contexts):  # the views of the groups before are freed by then
-            contexts.append(attend_group(given, plan))
-    context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
-    return heads_first(context)  # and back: [B, S, H, E]
+    def attend_group(self, inputs: GroupInputs, plan: Any) -> tf.Tensor:
+        """The context of a group: float [B, h, S, E]."""
+        raise NotImplementedError
+
+    def scores_are_small(self, projected: Projected, training: bool) -> tf.Tensor | None:
+        """As of `Heads`; None where it is of no use."""
+        return self.heads.scores_are_small(projected, training)
+
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[Any, ...]:
+        """The plan of each group."""
+        return tuple(self.plan_group(features, group) for group in self.heads.groups)
+
+    def attend(
+        self,
+        projected: Projected,
+        plan: tuple[Any, ...],
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context of all heads: float [B, S, H, E]."""
+        are_small = self.scores_are_small(projected, training)
+        sizes = [group.num_heads for group in self.heads.groups]
+        first_heads = itertools.accumulate([0, *sizes[:-1]])
+
+        def by_group(tensor: tf.Tensor) -> list[tf.Tensor]:
+            """The heads of each group: [B, S, H, E] to [B, h, S, E] each."""
+            if len(set(sizes)) > 1:
+                return [heads_first(part) for part in tf.split(tensor, sizes, axis=2)]
+            # One copy, whose parts need no other.
+            shape = [-1, tf.shape(tensor)[1], len(sizes), sizes[0], self.heads.head_size]
+            return tf.unstack(tf.transpose(tf.reshape(tensor, shape), [2, 0, 3, 1, 4]))
+
+        parts = zip(self.heads.groups, first_heads, plan, *map(by_group, projected), strict=True)
+        contexts: list[tf.Tensor] = []
+        for index, (group, first_head, group_plan, *tensors) in enumerate(parts):
+            inputs = GroupInputs(
+                Projected(*tensors),
+                first_head,
+                self.heads.relations_of(group),
+                dropout and dropout.fold_in(index),
+                are_small,
+            )
+            with tf.control_dependencies(contexts):  # the views before are freed by then
+                contexts.append(self.attend_group(inputs, group_plan))
+        context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]
+        return heads_first(context)  # and back: [B, S, H, E]
 
 
 def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
     """The pattern between features [..., F] of queries and [..., T] of keys, without padding.
 
-    Returns:
-        bool, broadcasts to [..., F, T].
-
-    Raises:
-        ValueError: if the pattern returns anything but bools of such a shape.
+    Returns bool that broadcasts to [..., F, T]; ValueError if the pattern returns anything else.
     """
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
@@ -285,12 +297,6 @@ def sequence_length(features: TokenFeatures) -> int | tf.Tensor:
     return tf.shape(features.input_ids)[-1] if static is None else static
 
 
-def pad_features(features: TokenFeatures, length: int | tf.Tensor) -> TokenFeatures:
-    """Appends padding tokens, whose features are zero, up to a length."""
-    missing = length - sequence_length(features)
-    return features.map(lambda feature: tf.pad(feature, [[0, 0], [0, missing]]))
-
-
 def token_order(features: TokenFeatures, sort_by: SortKey) -> tf.Tensor:
     """The tokens sorted by a key; ties keep their order, padding comes last. int32 [B, S]."""
     ids = sort_by(features)
@@ -306,9 +312,9 @@ def token_rank(order: tf.Tensor) -> tf.Tensor:
 def ordered_features(
     features: TokenFeatures, order: tf.Tensor, length: int | tf.Tensor
 ) -> TokenFeatures:
-    """The features in an order int32 [B, S], padded to a length: int [B, P] each."""
-    ordered = features.map(lambda feature: tf.gather(feature, order, batch_dims=1))
-    return pad_features(ordered, length)
+    """The features in an order int32 [B, S], padded with zeros to a length: int [B, P] each."""
+    padding = [[0, 0], [0, length - sequence_length(features)]]
+    return features.map(lambda feature: tf.pad(tf.gather(feature, order, batch_dims=1), padding))
 
 
 @custom_gradient
@@ -346,13 +352,10 @@ def bucket_ids(rank: tf.Tensor, bucket_size: int, global_size: int) -> tf.Tensor
 def window_pairs(
     features: TokenFeatures, sort_by: SortKey | None, config: AttentionConfig
 ) -> tf.Tensor | None:
-    """The pairs that a window computes, so that `Dense` can do the same.
+    """The pairs that a window computes, so that `Dense` can do the same: bool [B, F, T].
 
     A pair is computed if one of the two is in the global part, or if their buckets are the same or
-    adjacent. The authors' release also joins distant buckets.
-
-    Returns:
-        bool [B, F, T]; None if there is no window in the order of `sort_by`.
+    adjacent. The authors' release also joins distant buckets. None without a window.
     """
     if not (sort_by and isinstance(config, MateConfig) and config.bucket_size) or config.coverage:
         return None

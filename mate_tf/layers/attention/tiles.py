@@ -19,12 +19,12 @@ import tensorflow as tf
 from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.patterns import (
-    Heads,
-    OfGroup,
+    ByGroups,
+    GroupInputs,
+    HeadGroup,
     Pattern,
     Projected,
     SortKey,
-    by_groups,
     in_order,
     in_sequence,
     num_buckets,
@@ -36,7 +36,6 @@ from mate_tf.layers.attention.patterns import (
 )
 from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.rounds import Rounds, TilePairs, Weighing, attend_in_rounds
-from mate_tf.layers.basic import SeededDropout
 from mate_tf.private_apis import compiles_with_xla
 
 # Numbers in the tensors of a round that grow with its pairs: 64 MB of float32.
@@ -145,44 +144,30 @@ def pairs_of_round(
 
 
 @dataclasses.dataclass(eq=False)
-class Tiles:
-    """All pairs that a sorted pattern allows, and few others; see `kinds.Implementation`.
+class Tiles(ByGroups):
+    """All pairs that a sorted pattern allows, and few others.
 
     It computes what `dense.Dense` computes for the pattern without a window.
     """
 
-    heads: Heads
     attention: MateConfig
 
-    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[TilePlan, ...]:
-        """The orders and the pairs of tiles."""
-        heads, plans = self.heads, []
-        for group, sort_by in heads.sorted_groups:
-            plan = tile_plan(features, sort_by, self.attention.bucket_size)
-            size = plan.tile_size
-            most = _NUMBERS // (group.num_heads * size * (size + heads.head_size))
-            most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
-            if compiles_with_xla():  # a list that is filled up should not be long
-                most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
-            relations = heads.relations_of(group)
-            pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
-            plans.append(dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs)))
-        return tuple(plans)
+    def plan_group(self, features: TokenFeatures, group: HeadGroup) -> TilePlan:
+        """The order and the pairs of tiles."""
+        assert group.sort_by is not None, group.name
+        plan = tile_plan(features, group.sort_by, self.attention.bucket_size)
+        size = plan.tile_size
+        most = _NUMBERS // (group.num_heads * size * (size + self.heads.head_size))
+        most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
+        if compiles_with_xla():  # a list that is filled up should not be long
+            most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
+        relations = self.heads.relations_of(group)
+        pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
+        return dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs))
 
-    def attend(
-        self,
-        projected: Projected,
-        plan: tuple[TilePlan, ...],
-        dropout: SeededDropout | None,
-        training: bool = False,
-    ) -> tf.Tensor:
-        """The context, group by group. float [B, S, H, E]."""
-        are_small = self.heads.scores_are_small(projected, training)
-        return by_groups(self._attend_tiles, self.heads, projected, plan, dropout, are_small)
-
-    def _attend_tiles(self, group: OfGroup, plan: TilePlan) -> tf.Tensor:
+    def attend_group(self, inputs: GroupInputs, plan: TilePlan) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
-        query, *key_and_value = group.projected
+        query, *key_and_value = inputs.projected
         heads, size = self.heads, plan.tile_size
         num_heads, head_size = query.shape[1], heads.head_size
         number = tf.shape(plan.order)[1] // size  # N
@@ -195,12 +180,12 @@ class Tiles:
             return tf.reshape(tensor, [-1, num_heads, size, head_size])
 
         tables: tuple[tf.Tensor, ...] = ()
-        if group.relations is not None:
-            bias, *vectors = group.relations.tables(group.first_head, num_heads)
+        if inputs.relations is not None:
+            bias, *vectors = inputs.relations.tables(inputs.first_head, num_heads)
             tables = bias, *(table / scale for table in vectors)
         assert plan.rounds is not None
         tiles = Projected(*map(in_tiles, (query * scale, *key_and_value)))
-        weighing = Weighing(tables, group.dropout, group.scores_are_small)
+        weighing = Weighing(tables, inputs.dropout, inputs.scores_are_small)
         context = attend_in_rounds(plan.rounds, tiles, weighing)  # [T, h, R, E]
         context = tf.reshape(context, [-1, number, num_heads, size, head_size])
         context = tf.transpose(context, [0, 2, 1, 3, 4])  # [B, h, N, R, E]

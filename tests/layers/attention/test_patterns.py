@@ -48,7 +48,7 @@ def test_the_condition_of_the_universal_approximation_theorem(
 ):
     """MATE paper, appendix C: a token attends to itself, and to and from the first one."""
     tokens = [QUESTION] * question + cells(rows + 1, columns)
-    padded = patterns.pad_features(features_of([tokens], len(tokens)), len(tokens) + padding)
+    padded = features_of([tokens], len(tokens) + padding)
     config = AttentionConfig(architecture)
     if isinstance(config, MateConfig):
         config = AttentionConfig(architecture, "dense", ratio, bucket_size, global_size)
