@@ -60,8 +60,10 @@ def read_corpus(
     are read before the first is yielded. A division divides a split by its tables. Tables whose ids
     are in `without` are left out. Errors are those of the layout's reader.
     """
-    of_parts = division is not None and split in division.names
-    source = division.split if division is not None and of_parts else split
+    part_of = None
+    source = split
+    if division is not None and split in division.names:
+        part_of, source = division.part_of, division.split
     corpus: Iterator[Source]
     if layout == TEXTS:
         corpus = read_described_tables(Path(directory) / f"{source}.jsonl")
@@ -75,9 +77,7 @@ def read_corpus(
         if isinstance(described, ValueError):
             raise described
         table_id = described.table.table_id
-        if table_id in without:
-            continue
-        if division is None or not of_parts or division.part_of(table_id) == split:
+        if table_id not in without and (part_of is None or part_of(table_id) == split):
             yield described
 
 
@@ -95,14 +95,14 @@ def read_described_tables(path: str | Path) -> Iterator[Source]:
     list, and "id". Errors of the lines themselves, and of files, are those of `read_json_lines`.
     """
     path = Path(path)
-    table_of = table_reader(path.parent)
+    read_table = table_reader(path.parent)
     for where, name, record in read_named_lines(path, _KINDS, ("table",), "line"):
         texts = record.get("texts", ())
         if not all(isinstance(text, str) for text in texts):
             raise ValueError(f"expected a list of texts for 'texts', got {texts!r} {where}")
         try:
             with naming(where):
-                table = table_of(record["table"])
+                table = read_table(record["table"])
         except ValueError as error:
             yield error
         else:
@@ -117,8 +117,8 @@ def read_described_interactions(
     `is_text` says whether a question of them is a text about the table.
     """
     for table, interaction in read_tables(directory, split):
-        asked = filter(is_text, interaction.questions)
-        texts = _not_blank(question.original_text or question.text for question in asked)
+        questions = filter(is_text, interaction.questions)
+        texts = _not_blank(question.original_text or question.text for question in questions)
         yield DescribedTable(interaction.id or table.table_id, table, texts)
 
 

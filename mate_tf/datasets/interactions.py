@@ -35,7 +35,7 @@ _WARNED = 3  # tables of a file that a warning names
 
 
 class Placed(NamedTuple):
-    """An interaction, and where it stands: "(file 'train.txtpb', line 3)"."""
+    """An interaction, and its place: "(file 'train.txtpb', line 3)"."""
 
     message: Any
     where: str
@@ -124,9 +124,8 @@ def read_messages(path: Path) -> Iterator[Placed]:
 
 def table_of(placed: Placed) -> Table:
     """The table of an interaction; ValueError, with its place, if it is empty or ragged."""
-    of_table = placed.message.table
     with naming(placed.where):
-        return _table(of_table, of_table.table_id or placed.message.id or placed.where)
+        return _table(placed.message.table, placed.message.id or placed.where)
 
 
 def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
@@ -143,21 +142,18 @@ def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
             if interaction is not None:
                 yield interaction
             interaction = message_class()(id=_utf8(question.question_id))
-            of_table = interaction.table
-            of_table.table_id = _utf8(table.table_id)
-            for name in ("document_title", "context_heading"):
+            content = interaction.table
+            for name in ("table_id", "document_title", "context_heading"):
                 if getattr(table, name):
-                    setattr(of_table, name, _utf8(getattr(table, name)))
+                    setattr(content, name, _utf8(getattr(table, name)))
             for text in table.header:
-                of_table.columns.add(text=_utf8(text))
+                content.columns.add(text=_utf8(text))
             for texts in table.expanded_rows:
-                cells = of_table.rows.add().cells
+                cells = content.rows.add().cells
                 for text in texts:
                     cells.add(text=_utf8(text))
-        asked = interaction.questions.add(
-            id=_utf8(question.question_id), original_text=_utf8(question.text)
-        )
-        answer = asked.answer
+        id_, text = _utf8(question.question_id), _utf8(question.text)
+        answer = interaction.questions.add(id=id_, original_text=text).answer
         for row, column in question.answer_coordinates:
             answer.answer_coordinates.add(row_index=row, column_index=column)
         answer.answer_texts.extend(map(_utf8, question.answers))
@@ -176,13 +172,14 @@ def _utf8(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode()
 
 
-def _table(of_table: Any, table_id: str) -> Table:
+def _table(given: Any, default_id: str) -> Table:
+    """The table of a message of a table."""
     return Table(
-        header=tuple(cell.text for cell in of_table.columns),
-        rows=tuple(tuple(cell.text for cell in row.cells) for row in of_table.rows),
-        table_id=table_id,
-        document_title=of_table.document_title,
-        context_heading=of_table.context_heading,
+        header=tuple(cell.text for cell in given.columns),
+        rows=tuple(tuple(cell.text for cell in row.cells) for row in given.rows),
+        table_id=given.table_id or default_id,
+        document_title=given.document_title,
+        context_heading=given.context_heading,
     )
 
 
@@ -219,8 +216,7 @@ def _negatives(asked: Any, question: Question) -> Iterator[tuple[Table, Question
     extension = _pool().FindExtensionByName(f"{_PACKAGE}.{name}")
     for number, negative in enumerate(asked.Extensions[extension].examples):
         key = f"{question.question_id}_negative_{number}"
-        table = _table(negative.table, negative.table.table_id or key)
-        yield table, Question(question.text, key, aggregation=ABSENT)
+        yield _table(negative.table, key), Question(question.text, key, aggregation=ABSENT)
 
 
 def _parse(text: bytes, where: str) -> Placed:

@@ -10,7 +10,7 @@ import posixpath
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from mate_tf.dataclass_json import from_dict
 from mate_tf.paths import as_path
@@ -37,9 +37,8 @@ _KINDS = {
     "previous_answers": (list, "a list"),
 }
 
-Asked = TypeVar("Asked", Table, LinkedTable)
-# Reads the table that a line names or holds.
-TableReader = Callable[[str | dict[str, Any]], Asked]
+# Reads the table that a line names or holds: a Table, or a LinkedTable.
+TableReader = Callable[[str | dict[str, Any]], Any]
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
@@ -54,14 +53,11 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
       reads. The path becomes the table's name;
     - an object with that path as "file" and the fields of `ReadOptions`.
 
-    Raises:
-        FileNotFoundError: if the file or a table is missing.
-        OSError: if a table's file cannot be opened.
-        ValueError: if a line or a table is malformed, or two questions have the same id. All errors
-            name file and line.
+    FileNotFoundError if the file or a table is missing, OSError if a table's file cannot be opened,
+    ValueError if a line or a table is malformed, or two questions have the same id. All errors name
+    file and line.
     """
-    path = as_path(path)
-    return _read_lines(path, table_reader(path.parent))
+    return _read_lines(as_path(path), linked=False)
 
 
 def read_linked_json_lines(path: str | Path) -> Iterator[tuple[LinkedTable, Question]]:
@@ -72,35 +68,38 @@ def read_linked_json_lines(path: str | Path) -> Iterator[tuple[LinkedTable, Ques
     name. A .json file with such an object is read in the same way. Tables in other files have no
     links.
     """
-    path = as_path(path)
-    return _read_lines(path, _reader(path.parent, _linked_table_from_json, _read_linked_file))
+    return _read_lines(as_path(path), linked=True)
 
 
-def table_reader(folder: Path) -> TableReader[Table]:
-    """Reads tables as lines have them; paths begin in the folder."""
-    return _reader(folder, _table_from_json, _read_file)
+def table_reader(folder: Path, linked: bool = False) -> TableReader:
+    """Reads tables, with the passages of `linked` ones, as lines have them.
 
+    Paths begin in the folder.
+    """
+    from_json = _linked_table_from_json if linked else _table_from_json
 
-def _reader(
-    folder: Path,
-    from_json: Callable[[dict[str, Any], str], Asked],
-    read_file: Callable[[Path, str, ReadOptions], Asked],
-) -> TableReader[Asked]:
+    @remember
     def read_named(key: tuple[str, ReadOptions, tuple[tuple[str, str], ...]]) -> Any:
         path, options, titles = key
         # Files of several folders may share a name, so that the path is the table's name.
         name = posixpath.normpath(Path(path).as_posix())
         for field in fields(ReadOptions):
-            said = getattr(options, field.name)
-            if said != field.default:  # other options make another table of the same file
-                name += f"#{said}" if field.name in ("sheet", "which") else f"#{field.name}={said}"
-        found: Any = read_file(folder / path, name, options)
-        titled = replace(plain_table(found), **dict[str, Any](titles))
-        return replace(found, table=titled) if isinstance(found, LinkedTable) else titled
+            value = getattr(options, field.name)
+            if value != field.default:  # other options make another table of the same file
+                label = "" if field.name in ("sheet", "which") else f"{field.name}="
+                name += f"#{label}{value}"
+        table: Any = None
+        if linked and Path(path).suffix.lower() == ".json" and options == ReadOptions():
+            record = read_json(folder / path)
+            if isinstance(record, dict) and "rows" in record:
+                table = from_json(record, name)
+        if table is None:
+            table = replace(read_file(folder / path, options), table_id=name)
+            table = LinkedTable.from_links(table, (), {}) if linked else table
+        titled = replace(plain_table(table), **dict[str, Any](titles))
+        return replace(table, table=titled) if linked else titled
 
-    remembered = remember(read_named)
-
-    def read(source: str | dict[str, Any]) -> Asked:
+    def read(source: str | dict[str, Any]) -> Any:
         if isinstance(source, str):
             source = {_FILE: source}
         if _FILE not in source:
@@ -111,17 +110,18 @@ def _reader(
             raise ValueError(f"expected keys among {list(_FILE_KEYS)} for a file, got {unknown}")
         if not isinstance(source[_FILE], str):
             raise ValueError(f"expected the path of a file, got {source[_FILE]!r}")
-        said = {key: source[key] for key in source if key not in (_FILE, *_TITLES)}
-        options = from_dict(ReadOptions, said, "table")
-        return remembered((source[_FILE], options, tuple(_titles(source).items())))
+        values = {key: source[key] for key in source if key not in (_FILE, *_TITLES)}
+        options = from_dict(ReadOptions, values, "table")
+        return read_named((source[_FILE], options, tuple(_titles(source).items())))
 
     return read
 
 
-def _read_lines(path: Path, table_of: TableReader[Asked]) -> Iterator[tuple[Asked, Question]]:
+def _read_lines(path: Path, linked: bool) -> Iterator[tuple[Any, Question]]:
+    read_table = table_reader(path.parent, linked)
     for where, name, record in read_named_lines(path, _KINDS, ("question", "table"), "question"):
         with naming(where):
-            table = table_of(record["table"])
+            table = read_table(record["table"])
             supervision = {key: record[key] for key in _DEFAULTS if key in record}
             question = Question(record["question"], name, **supervision)
             check_coordinates(plain_table(table), question)
@@ -137,18 +137,17 @@ def read_named_lines(
     types of its value, and their name. ValueError unless a line is such an object with the required
     keys, and an id that no other `unit` has.
     """
-    seen: set[int] = set()  # hashes, which take less memory than ids
+    lines: dict[int, int] = {}  # by the hashes of ids, which take less memory than ids
     for number, record in read_json_values(path):
         where = f"(file '{path}', line {number})"
         with naming(where):
             _check_record(record, kinds, required)
             name = str(record.get("id", f"{path.stem}-{number}"))
-            if hash(name) in seen:
+            if (line := lines.setdefault(hash(name), number)) != number:
                 raise ValueError(
-                    f"expected a different id for each {unit}, got {name!r} again"
-                    f"{_line_of(path, name, number)}"
+                    f"expected a different id for each {unit}, got {name!r} again, which line "
+                    f"{line} has"
                 )
-            seen.add(hash(name))
         yield where, name, record
 
 
@@ -172,18 +171,6 @@ def _linked_table_from_json(record: Mapping[str, Any], default_id: str) -> Linke
     own = {"rows": [[text for text, _ in row] for row in cells]} if cells else {}
     table = _table_from_json({**record, **own}, default_id)
     return LinkedTable.from_links(table, [[names for _, names in row] for row in cells], texts)
-
-
-def _read_file(path: Path, name: str, options: ReadOptions) -> Table:
-    return replace(read_file(path, options), table_id=name)
-
-
-def _read_linked_file(path: Path, name: str, options: ReadOptions) -> LinkedTable:
-    if path.suffix.lower() == ".json" and options == ReadOptions():
-        record = read_json(path)
-        if isinstance(record, dict) and "rows" in record:
-            return _linked_table_from_json(record, name)
-    return LinkedTable.from_links(_read_file(path, name, options), (), {})
 
 
 def _titles(record: Mapping[str, Any]) -> dict[str, Any]:
@@ -275,11 +262,3 @@ def _check_record(
         kind, meaning = kinds[key]
         if not isinstance(value, kind):
             raise ValueError(f"expected {meaning} for '{key}', got {value!r}")
-
-
-def _line_of(path: Path, question_id: str, end: int) -> str:
-    """Names the earlier line with an id, for a message."""
-    for number, record in read_json_values(path):
-        if number < end and str(record.get("id", f"{path.stem}-{number}")) == question_id:
-            return f", which line {number} has"
-    return ""

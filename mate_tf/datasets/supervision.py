@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
 
 _TABLES_REMEMBERED = 128
+_ORIGINAL_DENOTATION = partial(normalize_denotation, original=True)
 
 
 class SupervisionError(ConversionError):
@@ -237,8 +238,8 @@ def _is_same_unit(unit: str, other: str) -> bool:
 
 
 def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
-    problem = "answer not found", f"not every one of {list(answers)} is in a cell"
-    for comparable in (str, str.lower, words_and_signs, _original_denotation):
+    problem = ("", "")
+    for comparable in (str, str.lower, words_and_signs, _ORIGINAL_DENOTATION):
         texts = list(map(comparable, answers))
         cells = [_cells_by((comparable, table)).get(text, ()) for text in texts]
         if not cells or not all(cells):
@@ -280,10 +281,6 @@ def _first_line(text: str) -> str | None:
 def words_and_signs(text: str) -> tuple[str, ...]:
     """The words of a text and the runs of signs between them, in lower case."""
     return tuple(_WORD_OR_SIGNS.findall(text.lower()))
-
-
-def _original_denotation(text: str) -> str:
-    return normalize_denotation(text, original=True)
 
 
 def _original_number(text: str) -> float | None:
@@ -331,16 +328,16 @@ def supervise_linked(
     where = _where(linked.table, question)
     if not question.answers:
         raise SupervisionError("no answer given", f"expected an answer, got none {where}")
-    holds = [_holder_of(answer, original) for answer in question.answers]
-    texts = _texts_of_cells(linked)
-    coordinates = tuple(of.at for of in texts if any(holds_answer(of) for holds_answer in holds))
+    tests = [_test_for(answer, original) for answer in question.answers]
+    cells = _texts_of_cells(linked)
+    coordinates = tuple(cell.at for cell in cells if any(holds(cell) for holds in tests))
     if not coordinates:
         detail = f"no cell or passage holds any of {list(question.answers)} {where}"
         raise SupervisionError("answer not found", detail)
     return replace(question, answer_coordinates=coordinates)
 
 
-def _holder_of(answer: str, original: bool) -> Callable[[_Texts], bool]:
+def _test_for(answer: str, original: bool) -> Callable[[_Texts], bool]:
     """A function that says whether one of a cell's texts holds the answer."""
     words = normalize_words(answer)
     if not words and not original:

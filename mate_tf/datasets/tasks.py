@@ -55,15 +55,14 @@ class Division:
     by_questions: bool = False
 
     def __post_init__(self) -> None:
-        percentages = [percentage for _, percentage in self.parts]
-        of_split = f"(division of the split {self.split!r})"
+        percentages, names = [percentage for _, percentage in self.parts], list(self.names)
+        where = f"(division of the split {self.split!r})"
         require(
             bool(percentages) and min(percentages) >= 1 and sum(percentages) == 100,
-            f"expected percentages of at least 1 that add up to 100, got {percentages} {of_split}",
+            f"expected percentages of at least 1 that add up to 100, got {percentages} {where}",
         )
-        names = list(self.names)
         is_each_once = len(set(names)) == len(names)
-        require(is_each_once, f"expected parts of different names, got {names} {of_split}")
+        require(is_each_once, f"expected parts of different names, got {names} {where}")
 
     @classmethod
     def from_text(cls, text: str) -> "Division":

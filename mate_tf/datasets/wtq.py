@@ -16,7 +16,12 @@ from pathlib import Path
 
 from mate_tf.datasets.json_lines import naming
 from mate_tf.features.normalization import normalize_denotation
-from mate_tf.reading.text_files import read_csv_rows, read_text, stream_lines
+from mate_tf.reading.text_files import (
+    check_columns,
+    read_csv_rows,
+    read_text,
+    stream_csv_records,
+)
 from mate_tf.tables.table import Question, Table, check_width, remember
 
 _FILES = {
@@ -47,15 +52,13 @@ def read_wtq(
     distinct. Quotation marks in the questions' file swallow some questions (21 of 2,831 in dev),
     and escapes stay. Ids are "nt-2-0_0" and "table_csv/204-772.csv".
 
-    Raises:
-        FileNotFoundError: if the split or a table is missing.
-        ValueError: if a file differs from the release's format. It names file and line, or the
-            question whose table is malformed.
+    FileNotFoundError if the split or a table is missing; ValueError, which names file and line or
+    the question whose table is malformed, if a file differs from the release's format.
     """
     directory = Path(directory)
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
     read_rows = read_original_questions if original else read_wtq_tsv
-    read_table = remember(partial(_read_original_table if original else read_wtq_table, directory))
+    read_table = remember(partial(_read_table, directory, original))
     for row in read_rows(path, ("id", "utterance", "context", "targetValue")):
         text, question_id, answers = row["utterance"], row["id"], row["targetValue"]
         if original:
@@ -67,29 +70,24 @@ def read_wtq(
         yield table, question
 
 
-def read_wtq_table(directory: str | Path, table_id: str) -> Table:
-    """A table of the release by its id, "csv/204-csv/772.csv"; errors as `read_csv_rows`."""
-    rows = read_csv_rows(Path(directory) / table_id, escapechar="\\", doublequote=False)
+def _read_table(directory: Path, original: bool, table_id: str) -> Table:
+    """A table of the release by its id, "csv/204-csv/772.csv"."""
+    if original:
+        header, rows = read_original_table(directory / table_id)
+        name = table_id.removeprefix("csv/").replace("/", "-").replace("-csv", "")
+        return Table.from_rows(rows, header, f"table_csv/{name}")
+    rows = read_csv_rows(directory / table_id, escapechar="\\", doublequote=False)
     return Table.from_rows(rows, table_id=table_id)
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yields the rows of one of the release's tab-separated files; values are still escaped.
+    """The rows of one of the release's tab-separated files, one by one; values are still escaped.
 
-    Errors are those of `read_original_questions`, with the line.
+    Errors are those of `stream_csv_records`.
     """
-    lines = (line.removesuffix("\n") for line in stream_lines(path))
-    header = next(lines, "").split("\t")
-    _check_columns(columns, header, path)
-    for number, line in enumerate(lines, start=2):
-        if not line:
-            continue
-        values = line.split("\t")  # no quoting: quotation marks belong to the answers
-        if len(values) != len(header):
-            raise ValueError(
-                f"expected {len(header)} values, got {len(values)} (file '{path}', line {number})"
-            )
-        yield dict(zip(header, values, strict=True))
+    # No quoting: quotation marks belong to the answers.
+    rows = stream_csv_records(path, columns, delimiter="\t", quoting=csv.QUOTE_NONE)
+    return (row for _, row in rows)
 
 
 def unescape(text: str) -> str:
@@ -100,12 +98,6 @@ def unescape(text: str) -> str:
 def split_list(text: str) -> tuple[str, ...]:
     """Splits a list of values at its bars and undoes the escapes of each."""
     return tuple(map(unescape, text.split("|")))
-
-
-def _read_original_table(directory: Path, table_id: str) -> Table:
-    header, rows = read_original_table(directory / table_id)
-    name = table_id.removeprefix("csv/").replace("/", "-").replace("-csv", "")
-    return Table.from_rows(rows, header, f"table_csv/{name}")
 
 
 def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = False) -> list[list]:
@@ -132,16 +124,11 @@ def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterato
     no such file, ValueError if it lacks one of the columns or a row has fewer values.
     """
     header, *rows = read_original_rows(path, "\t") or [[]]
-    _check_columns(columns, header, path)
+    check_columns(columns, header, f"(file '{path}', line 1)")
     for number, row in enumerate(filter(None, rows), start=1):
         if len(row) < len(header):
             check_width(row, header, f"(file '{path}', question {number})")
         yield dict(zip(header, row, strict=False))
-
-
-def _check_columns(columns: Sequence[str], header: Sequence[str], path: str | Path) -> None:
-    if missing := [name for name in columns if name not in header]:
-        raise ValueError(f"expected the columns {missing}, got {header} (file '{path}', line 1)")
 
 
 def read_original_table(path: str | Path) -> tuple[list[str], list[list[str]]]:

@@ -9,58 +9,36 @@ in each call, so a block that is computed twice, as in `recomputed`, would drop 
 Shapes: D hidden, U units, N rows.
 """
 
-import contextlib
-import contextvars
 import functools
-import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import keras
 import tensorflow as tf
 
-from mate_tf.layers.compilation import OnePass, constant_kernels, custom_gradient
+from mate_tf.layers.compilation import OnePass, Within, constant_kernels, custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
-_START_AT_ZERO = contextvars.ContextVar("start_at_zero", default=False)
-
-
-@contextlib.contextmanager
-def weights_at_zero() -> Iterator[None]:
-    """A context in which weights start at zero, since they are read from a file next.
-
-    Random numbers for all of them would take as long as half an answer.
-    """
-    token = _START_AT_ZERO.set(True)
-    try:
-        yield
-    finally:
-        _START_AT_ZERO.reset(token)
+# Weights start at zero, since they are read from a file next. Random numbers for all of them would
+# take as long as half an answer.
+weights_at_zero = Within("weights_at_zero")
 
 
 def normal_initializer(stddev: float) -> keras.initializers.Initializer:
     """A truncated normal distribution, or zeros within `weights_at_zero`."""
-    if _START_AT_ZERO.get():
+    if weights_at_zero.is_on:
         return keras.initializers.Zeros()
     return keras.initializers.TruncatedNormal(stddev=stddev)
-
-
-_CUBIC = 0.044715  # of the approximation, their section 4
-_SLOPE = math.sqrt(2.0 / math.pi)
 
 
 def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) -> tf.Tensor:
     """An input x times P(X <= x) of a standard normal X (their section 2): float [...].
 
-    Args:
-        inputs: float [...].
-        approximate: whether to approximate by the hyperbolic tangent.
-        training: whether to keep only the input for the gradient, and take few passes over memory.
-            Otherwise TensorFlow's own op, which fuses with the projection before it.
+    It is exact, or approximated by the hyperbolic tangent. In training only the input is kept for
+    the gradient; otherwise it is TensorFlow's own op, which fuses with the projection before it.
     """
     if not training:
         return tf.nn.gelu(inputs, approximate)
-    forward, derivative = _FUNCTIONS[approximate]
+    forward, derivative = _gelu_passes(approximate)
 
     @custom_gradient
     def with_gradient(inputs: tf.Tensor):
@@ -74,50 +52,25 @@ def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) ->
     return with_gradient(inputs)
 
 
-def _exact(inputs: tf.Tensor) -> tf.Tensor:
-    wide = _widened(inputs)
-    return tf.cast(wide * _normal_cdf(wide), inputs.dtype)
+@functools.cache
+def _gelu_passes(approximate: bool) -> tuple[OnePass, OnePass]:
+    """Forward and backward, at least in float32."""
 
+    def wide_gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+        wide = tf.cast(inputs, tf.float32) if inputs.dtype.size < 4 else inputs
+        return wide, tf.nn.gelu(wide, approximate)
 
-def _exact_gradient(inputs: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-    wide = _widened(inputs)
-    density = tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2.0 * math.pi)
-    return _scaled(upstream, _normal_cdf(wide) + wide * density)
+    def forward(inputs: tf.Tensor) -> tf.Tensor:
+        return tf.cast(wide_gelu(inputs)[1], inputs.dtype)
 
+    def gradient(inputs: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            wide, outputs = wide_gelu(inputs)
+        to_wide = tape.gradient(outputs, wide, tf.cast(upstream, wide.dtype))
+        return tf.cast(to_wide, upstream.dtype)
 
-def _normal_cdf(values: tf.Tensor) -> tf.Tensor:
-    return 0.5 * (1.0 + tf.math.erf(values / math.sqrt(2.0)))
-
-
-def _approximate(inputs: tf.Tensor) -> tf.Tensor:
-    wide = _widened(inputs)
-    return tf.cast(0.5 * wide * (1.0 + _tanh(wide)), inputs.dtype)
-
-
-def _approximate_gradient(inputs: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-    wide = _widened(inputs)
-    tanh = _tanh(wide)
-    inner = _SLOPE * (1.0 + 3.0 * _CUBIC * tf.square(wide))
-    return _scaled(upstream, 0.5 * (1.0 + tanh + wide * (1.0 - tf.square(tanh)) * inner))
-
-
-def _tanh(values: tf.Tensor) -> tf.Tensor:
-    return tf.tanh(_SLOPE * (values + _CUBIC * values * tf.square(values)))
-
-
-def _widened(values: tf.Tensor) -> tf.Tensor:
-    """At least float32."""
-    return tf.cast(values, tf.float32) if values.dtype.size < 4 else values
-
-
-def _scaled(upstream: tf.Tensor, factor: tf.Tensor) -> tf.Tensor:
-    return tf.cast(tf.cast(upstream, factor.dtype) * factor, upstream.dtype)
-
-
-_FUNCTIONS = {
-    False: (OnePass(_exact), OnePass(_exact_gradient)),
-    True: (OnePass(_approximate), OnePass(_approximate_gradient)),
-}
+    return OnePass(forward), OnePass(gradient)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -127,10 +80,8 @@ class Linear(keras.layers.Layer):
     Called on float [..., D]; returns float [..., U]. Keras's Dense multiplies tensors of higher
     rank, which TensorFlow's CPU kernels do not fuse, so it takes up to three times as long.
 
-    Args:
-        units: U.
-        activation: "gelu" (exact), "gelu_tanh" (the approximation), "tanh" or None.
-        initializer_range: standard deviation of the kernel's truncated normal initializer.
+    The activation is "gelu" (exact), "gelu_tanh" (the approximation), "tanh" or None;
+    `initializer_range` is the standard deviation of the kernel's truncated normal initializer.
     """
 
     def __init__(
@@ -189,10 +140,7 @@ class LayerNorm(keras.layers.Layer):
 
     Called on float [..., D] and optionally a residual of the same shape, which is added first;
     returns [..., D] of the layer's compute dtype. It always computes in float32, and keeps only its
-    inputs for the gradient.
-
-    Args:
-        epsilon: added to the variance.
+    inputs for the gradient. `epsilon` is added to the variance.
     """
 
     def __init__(self, epsilon: float = 1e-12, **kwargs):
@@ -330,13 +278,8 @@ class Dropout(keras.layers.Layer):
     """Keras's Dropout, but callers may draw the seed first and pass it in.
 
     Called on float [...]; returns the same shape. The replicas of a strategy drop different units.
-
-    Args:
-        rate: the probability that a unit is dropped.
-        seed: where the random numbers start; None draws it from Keras's.
-
-    Raises:
-        ValueError: if the rate is not from 0 to below 1.
+    `rate` is the probability that a unit is dropped; ValueError if it is not from 0 to below 1. The
+    random numbers start at `seed`; None draws it from Keras's.
     """
 
     def __init__(self, rate: float, seed: int | None = None, **kwargs):

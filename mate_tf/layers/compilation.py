@@ -79,9 +79,6 @@ class OnePass:
     It is not compiled in a `portable_graph`, or with several replicas: on one host's CPU, XLA
     compiles for one only. Models of all sizes share it, so it must not need static shapes, and its
     results have none.
-
-    Args:
-        function: takes and returns tensors.
     """
 
     def __init__(self, function: Callable[..., tf.Tensor]) -> None:
@@ -99,6 +96,21 @@ class OnePass:
                 self._function, jit_compile=True, autograph=False, reduce_retracing=True
             )
         return self._compiled[kind](*tensors)
+
+
+def refuse_unless(condition: bool | tf.Tensor, *message: Any) -> list[tf.Operation]:
+    """ValueError with a message, of texts and tensors, where a condition is known not to hold.
+
+    Where only the graph will know it gives an assertion, for tf.control_dependencies, which is an
+    InvalidArgumentError when it runs. XLA drops assertions.
+    """
+    holds = tf.get_static_value(condition) if tf.is_tensor(condition) else condition
+    if holds is None:
+        return [tf.debugging.Assert(condition, message)]
+    if not holds:
+        values = (tf.get_static_value(it) if tf.is_tensor(it) else it for it in message)
+        raise ValueError(" ".join(map(str, values)))
+    return []
 
 
 def custom_gradient(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,8 +16,9 @@ import tensorflow as tf
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.kinds import SelfAttention
+from mate_tf.layers.attention.patterns import sequence_length
 from mate_tf.layers.basic import Dropout, LayerNorm, Linear, normal_initializer, seeds_after
-from mate_tf.layers.compilation import OnePass, custom_gradient
+from mate_tf.layers.compilation import OnePass, custom_gradient, refuse_unless
 from mate_tf.private_apis import compiles_with_xla, xla_barrier
 
 
@@ -123,32 +124,22 @@ class TableEmbedding(keras.layers.Layer):
         if compiles_with_xla():
             return input_ids
         size = self.config.vocab_size
-        what = f"expected input_ids from 0 to {size - 1} (vocab_size), got"
         wrong = tf.boolean_mask(input_ids, (input_ids < 0) | (input_ids >= size))
-        if tf.executing_eagerly():
-            if tf.size(wrong):
-                raise ValueError(f"{what} {int(wrong[0])}")
-            return input_ids
-        check = tf.debugging.Assert(tf.equal(tf.size(wrong), 0), [what, wrong[:1]])
-        with tf.control_dependencies([check]):
+        message = f"expected input_ids from 0 to {size - 1} (vocab_size), got"
+        check = refuse_unless(tf.equal(tf.size(wrong), 0), message, tf.reduce_max(wrong))
+        with tf.control_dependencies(check):
             return tf.identity(input_ids)
 
     def _positions(self, features: TokenFeatures) -> tf.Tensor:
         """Each token's index in the position table. int32 [B, S]."""
-        length = features.input_ids.shape[1]
-        index = tf.zeros_like(features.input_ids) + tf.range(tf.shape(features.input_ids)[1])
+        length = sequence_length(features)
+        index = tf.zeros_like(features.input_ids) + tf.range(length)
         limit = self.config.max_position_embeddings
         if self.config.position == "absolute":
-            if length is not None and length > limit:
-                raise ValueError(
-                    f"expected at most {limit} tokens with absolute positions, got {length}; "
-                    "use position='per_cell'"
-                )
-            if length is not None or compiles_with_xla():
-                return index
-            what = f"expected at most {limit} tokens with absolute positions, got"
-            tokens = tf.shape(index)[1]
-            with tf.control_dependencies([tf.debugging.Assert(tokens <= limit, [what, tokens])]):
+            what = "absolute positions, or position='per_cell'"
+            message = f"expected at most {limit} tokens with {what}, got"
+            check = refuse_unless(length <= limit, message, length)
+            with tf.control_dependencies(check):
                 return tf.identity(index)
         is_original = self.config.original_ids
         first_index = original_first_index_in_cell if is_original else first_index_in_cell
@@ -169,14 +160,14 @@ def summed_rows(
     @custom_gradient
     def summed(*tables: tf.Tensor):
         def gradient(upstream: tf.Tensor) -> list[tf.IndexedSlices]:
-            found = []
+            slices = []
             for table, one in zip(tables, ids, strict=True):
                 rows = upstream
                 if zero_beyond:
                     rows = tf.where(_is_inside(one, table)[:, None], upstream, 0.0)
                 rows = tf.cast(rows, table.dtype)
-                found.append(tf.IndexedSlices(rows, _inside(one, table), tf.shape(table)))
-            return found
+                slices.append(tf.IndexedSlices(rows, _inside(one, table), tf.shape(table)))
+            return slices
 
         # Without the barrier XLA sums up again in the gradient, and keeps the rows of each table.
         return xla_barrier(_SUMS[zero_beyond](*map(tf.stop_gradient, tables), *ids)), gradient
@@ -252,12 +243,8 @@ class EncoderBlock(keras.layers.Layer):
         epsilon, initializer_range = config.layer_norm_epsilon, config.initializer_range
         dtype = self.dtype_policy
         self.attention = SelfAttention(
-            config.num_heads,
-            config.head_size,
-            config.attention,
-            config.softmax_temperature,
-            config.attention_dropout,
-            initializer_range,
+            *(config.num_heads, config.head_size, config.attention),
+            *(config.softmax_temperature, config.attention_dropout, initializer_range),
             name="attention",
             dtype=dtype,
         )
@@ -288,14 +275,12 @@ class EncoderBlock(keras.layers.Layer):
         training: bool = False,
         seeds: tf.Tensor | None = None,
     ) -> tf.Tensor:
-        of_attention, of_attended, of_transformed = (
-            [None] * 3 if seeds is None else tf.unstack(seeds)
-        )
-        attended = self.attention(hidden_states, plan=plan, training=training, seed=of_attention)
-        attended = self.dropout(attended, training=training, seed=of_attended)
+        first, second, third = [None] * 3 if seeds is None else tf.unstack(seeds)
+        attended = self.attention(hidden_states, plan=plan, training=training, seed=first)
+        attended = self.dropout(attended, training=training, seed=second)
         hidden_states = self.attention_layer_norm(attended, residual=hidden_states)
         transformed = self.output_projection(self.intermediate(hidden_states, training=training))
-        transformed = self.dropout(transformed, training=training, seed=of_transformed)
+        transformed = self.dropout(transformed, training=training, seed=third)
         return self.output_layer_norm(transformed, residual=hidden_states)
 
 
@@ -352,15 +337,13 @@ class TableEncoder(keras.layers.Layer):
     ) -> EncoderOutput:
         """Encodes a batch.
 
-        Args:
-            features: int [B, S] each; also a mapping or a sequence of them (`TokenFeatures.of`).
-            training: whether dropout is on; None, as in every Keras layer, takes what `fit` says.
-            return_intermediates: whether to return the embedding and each layer's output too.
+        The features are int [B, S] each, also as a mapping or sequence (`TokenFeatures.of`).
+        `training`, whether dropout is on, is what `fit` says if it is None, as in every Keras
+        layer. With `return_intermediates` the embedding and each layer's output are returned too.
 
-        Raises:
-            ValueError: if features are missing or differ in shape, if the sequence is longer than
-                absolute positions reach, or if a table has more rows or columns than TableETC has
-                global tokens for.
+        ValueError if features are missing or differ in shape, if the sequence is longer than
+        absolute positions reach, or if a table has more rows or columns than TableETC has global
+        tokens for.
         """
         if isinstance(features, Mapping) and "input_ids" not in features:
             raise ValueError(f"expected input_ids among the features, got {sorted(features)}")

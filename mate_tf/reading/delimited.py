@@ -41,20 +41,16 @@ def read_delimited_rows(
 
     Quotes are as in RFC 4180. A first line such as "sep=;" says the delimiter. Without it and
     without `delimiter` the text decides; the endings .tsv and .tab mean tabs if nothing else is as
-    good.
-
-    Raises:
-        ValueError: if quotes do not match, the delimiter is not one character, there are more than
-            MOST_CELLS, or the text is running text.
+    good. ValueError if quotes do not match, the delimiter is not one character, there are more than
+    MOST_CELLS, or the text is running text.
     """
     if delimiter is not None:
         check_delimiter(delimiter)
-    if said := _DELIMITER_LINE.match(text):
-        text = f"\n{text[said.end() :]}"  # the lines keep their numbers
-        delimiter = delimiter or said[1]
+    if first := _DELIMITER_LINE.match(text):
+        text = f"\n{text[first.end() :]}"  # the lines keep their numbers
+        delimiter = delimiter or first[1]
     elif delimiter is None and is_prose(text):
-        got = f"got running text (file '{name}')"
-        raise ValueError(f"expected a table, {got}; set delimiter if it is one")
+        raise ValueError("expected a table, got running text; set delimiter if it is one")
     assumed: list[str] = []
     usual = "\t" if ending in (".tsv", ".tab") else ","
     if delimiter is None and _OF_R.match(text):
@@ -94,7 +90,7 @@ def read_delimited_rows(
         for row in reader:
             if row:
                 num_cells += len(row)
-                check_size(num_cells, f"(file '{name}')")
+                check_size(num_cells)
                 if delimiter == "|":
                     row = [cell.strip() for cell in row]
                 rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if has_texts else row)
@@ -113,7 +109,7 @@ def _cut_by_rule(text: str) -> str:
     lines = text.splitlines()
     if len(lines) < 3 or not _RULES.fullmatch(lines[1]) or "\t" in text[:_CHARACTERS_LOOKED_AT]:
         return ""
-    starts = [found.start() for found in re.finditer("-+", lines[1])]
+    starts = [column.start() for column in re.finditer("-+", lines[1])]
     if len(lines) * len(starts) > MOST_CELLS:
         return ""
     lines[1] = ""

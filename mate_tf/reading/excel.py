@@ -26,7 +26,7 @@ def open_excel(content: bytes, path: str) -> Book:
     return Book(
         {name: _has_values(sheet) for name, sheet in sheets.items()},
         {name for name, sheet in sheets.items() if sheet.sheet_state == "visible"},
-        lambda name: _excel_sheet(sheets[name], path),
+        lambda name: _excel_sheet(sheets[name]),
     )
 
 
@@ -35,7 +35,7 @@ def _has_values(sheet: Any) -> bool:
     return _VALUE.search(begin) is not None
 
 
-def _excel_sheet(sheet: Any, path: str) -> Sheet:
+def _excel_sheet(sheet: Any) -> Sheet:
     from openpyxl.cell.read_only import ReadOnlyCell
 
     parser = sheet_parser(sheet)
@@ -58,10 +58,10 @@ def _excel_sheet(sheet: Any, path: str) -> Sheet:
         return str(ReadOnlyCell(sheet, 1, 1, None, style_id=style).number_format)
 
     def reserve(row: int, column: int) -> None:
-        """Makes rows, from 1, up to a place."""
+        """Makes rows, from 1, up to a cell."""
         nonlocal width
         width = max(width, column)
-        check_size(max(row, len(rows)) * width, f"(file '{path}')")
+        check_size(max(row, len(rows)) * width)
         rows.extend([] for _ in range(row - len(rows)))
 
     parser.parse_cell = parse_result
@@ -78,7 +78,7 @@ def _excel_sheet(sheet: Any, path: str) -> Sheet:
     if first_formula and not has_result:
         raise ValueError(
             f"expected formulas with their last results, got none in {first_formula}; open the "
-            f"file in Excel or LibreOffice and save it (file '{path}')"
+            "file in Excel or LibreOffice and save it"
         )
     merged = []
     for part in parser.merged_cells.mergeCell if parser.merged_cells else ():
@@ -106,7 +106,7 @@ def open_excel_97(content: bytes, path: str) -> Book:
     """Opens a .xls; ModuleNotFoundError without xlrd, or its errors."""
     xlrd = import_extra("xlrd", "formats", f"to read '{path}'")
     book = xlrd.open_workbook(file_contents=content, formatting_info=True, logfile=io.StringIO())
-    sheets = {found.name: found for found in book.sheets()}
+    sheets = {sheet.name: sheet for sheet in book.sheets()}
 
     def value_of(cell: Any) -> Any:
         if cell.ctype == xlrd.XL_CELL_ERROR:
@@ -124,14 +124,14 @@ def open_excel_97(content: bytes, path: str) -> Book:
 
     def read(name: str) -> Sheet:
         sheet = sheets[name]
-        check_size(sheet.nrows * sheet.ncols, f"(file '{path}')")
-        columns = [place for place, it in sheet.colinfo_map.items() if it.hidden or it.width == 0]
+        check_size(sheet.nrows * sheet.ncols)
+        columns = {column for column, it in sheet.colinfo_map.items() if it.hidden or it.width == 0}
         bounds = sheet.merged_cells  # their ends are behind them
         return Sheet(
             [[value_of(cell) for cell in row] for row in sheet.get_rows()],
             [(top, left, bottom - 1, right - 1) for top, bottom, left, right in bounds],
             {row + 1 for row, it in sheet.rowinfo_map.items() if it.hidden or it.height == 0},
-            {place for place in columns if place < sheet.ncols},
+            columns.intersection(range(sheet.ncols)),
         )
 
     filled = {name: bool(it.nrows) for name, it in sheets.items()}
@@ -146,7 +146,7 @@ def open_excel_binary(content: bytes, path: str) -> Book:
 
     def read(name: str) -> Sheet:
         sheet = sheets[name]
-        check_size(sheet.total_height * sheet.total_width, f"(file '{path}')")
+        check_size(sheet.total_height * sheet.total_width)
         rows = [list(map(shown_value, row)) for row in sheet.to_python(skip_empty_area=False)]
         merged = [(*first, *last) for first, last in sheet.merged_cell_ranges or ()]
         return Sheet(rows, merged, set(), set())

@@ -20,7 +20,8 @@ from mate_tf.reading import sandbox
 from mate_tf.reading.delimited import read_delimited_rows
 from mate_tf.reading.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.reading.html import declared_encoding, read_html_rows
-from mate_tf.reading.layout import MOST_CELLS, Rows, chosen_table, lay_out
+from mate_tf.reading.layout import MOST_CELLS, Rows, lay_out
+from mate_tf.reading.markdown import is_markdown, read_markdown_rows
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
 from mate_tf.reading.sheets import read_sheet_rows
@@ -75,13 +76,6 @@ _OTHERS = {
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
-# Of Markdown, or as databases print tables: +----+----+
-_MARKDOWN_RULE = re.compile(
-    r"(?m)^[ \t]*+(?:[|+][ \t]*+)?:?[-=]++:?[ \t]*+(?:[|+][ \t]*+:?[-=]++:?[ \t]*+)*+"
-    r"(?:[|+][ \t]*+)?$"
-)
-_MARKDOWN_STYLE = re.compile(r"\*\*(.+?)\*\*|`(.+?)`|\[([^\[\]]+)\]\([^()]*\)|<br */?>")
-_MARKDOWN_NOTE = re.compile(r"\[\^[^\[\]]*\]|<sup>[^<>]{1,6}</sup>|\^[^\s^|]{1,4}\^")
 _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
@@ -146,13 +140,10 @@ def read_file(path: str | os.PathLike[str], options: ReadOptions = DEFAULTS) -> 
     as its program shows them; a cell without a value is empty. `Table.assumed` says what was
     assumed.
 
-    The table is named after its file. The path "-" reads standard input.
-
-    Raises:
-        FileNotFoundError: if there is no such file.
-        ModuleNotFoundError: if the package that reads such files is not installed.
-        ValueError: if the file is of no known kind, is broken or holds no table, or if an option
-            does not fit it.
+    The table is named after its file. The path "-" reads standard input. FileNotFoundError if there
+    is no such file; ModuleNotFoundError if the package that reads such files is not installed;
+    ValueError if the file is of no known kind, is broken or holds no table, or if an option does
+    not fit it.
     """
     if str(path) == STANDARD_INPUT:
         return read_content(sys.stdin.buffer.read(), "standard input", options)
@@ -198,7 +189,7 @@ def _table_in_parts(
     size = table.num_rows * table.num_columns
     if size > most_cells:
         message = f"expected at most {most_cells:,} cells, got {size:,} (file '{name}')"
-        raise ValueError(f"{message}; choose fewer rows")
+        raise ValueError(f"{message}; choose fewer rows")  # raised outside of `read_content`
     yield table.header, table.document_title, table.assumed
     yield from (table.rows[n : n + _ROWS_AT_ONCE] for n in range(0, len(table.rows), _ROWS_AT_ONCE))
 
@@ -228,12 +219,12 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         content = _unpacked(content, name)
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
     if not content.strip():
-        raise ValueError(f"expected a table, got an empty file (file '{name}')")
+        raise ValueError("expected a table, got an empty file")
     if _EXCEL_2003.search(content[:2000]):
-        got = f"a workbook in the XML of Excel 2003 (file '{name}')"
+        got = "a workbook in the XML of Excel 2003"
         raise ValueError(f"expected a table, got {got}; save it as .xlsx")
     named = _KIND_OF_ENDING.get(ending)
-    kind = _kind_of_bytes(content, named, name)
+    kind = _kind_of_bytes(content, named)
     assumed: list[str] = []
     text = ""
     if kind == "text":
@@ -244,20 +235,19 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         kind = _kind_of_text(text, named)
         is_xml = _XML.match(text) and text.rstrip().endswith(">")
         if kind == "csv" and (is_xml or "\x00" in text[:1000]):
-            raise _other("XML" if is_xml else "no text", name)
+            raise _other("XML" if is_xml else "no text")
     options.check(kind, f"'{name}'")
     if kind in _IN_SANDBOX and not sandbox.is_inside:
         return read_in_sandbox(content, name, options)
     with _broken_named(_NAMES[kind], name):
-        found = _read(kind, content, text, name, ending, options)
+        rows = _read(kind, content, text, name, ending, options)
     # A few bytes of a file may say that a text stands in all cells.
-    _check_bytes(sum(len(cell) for row in found.rows for cell in row if type(cell) is str), name)
+    _check_bytes(sum(len(cell) for row in rows.rows for cell in row if type(cell) is str))
     if named and kind != named and {kind, named} != {"json", "jsonl"}:
-        assumed.insert(
-            0, f"The file was read as {_NAMES[kind]}, although its name ends in {ending}."
-        )
-    found.assumed = [*assumed, *found.assumed]
-    return lay_out(found, options.header_rows, options.skip_rows)
+        sentence = f"The file was read as {_NAMES[kind]}, although its name ends in {ending}."
+        assumed.insert(0, sentence)
+    rows.assumed = [*assumed, *rows.assumed]
+    return lay_out(rows, options.header_rows, options.skip_rows)
 
 
 def _read(
@@ -272,30 +262,29 @@ def _read(
     if kind in _OPENERS:
         book = _OPENERS[kind](content, name)
         return read_sheet_rows(book, name, options.sheet, options.show_hidden)
-    read = {"json": read_json_rows, "html": read_html_rows, "markdown": _markdown_rows}[kind]
+    read = {"json": read_json_rows, "html": read_html_rows, "markdown": read_markdown_rows}[kind]
     return read(text, name, options.which)
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
     with _broken_named("a gzip file", name), gzip.open(io.BytesIO(content)) as file:
         unpacked = file.read(_MOST_UNPACKED + 1)
-    _check_bytes(len(unpacked), name)
+    _check_bytes(len(unpacked))
     return unpacked
 
 
-def _check_bytes(num_bytes: int, name: str) -> None:
+def _check_bytes(num_bytes: int) -> None:
     if num_bytes > _MOST_UNPACKED:
-        most = f"{_MOST_UNPACKED:,} bytes once unpacked"
-        raise ValueError(f"expected at most {most}, got more (file '{name}')")
+        raise ValueError(f"expected at most {_MOST_UNPACKED:,} bytes once unpacked, got more")
 
 
-def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
+def _kind_of_bytes(content: bytes, named: str | None) -> str:
     """The kind of a file; "text" where its text has to be looked at."""
     if content.startswith(b"PAR1"):
         return "parquet"
     if content.startswith(_OLE):
         if "EncryptedPackage".encode("utf-16-le") in content:
-            raise ValueError(f"expected a workbook without a password (file '{name}')")
+            raise ValueError("expected a workbook without a password")
         return "excel 97"
     if content.startswith(b"PK\x03\x04"):
         try:
@@ -309,17 +298,17 @@ def _kind_of_bytes(content: bytes, named: str | None, name: str) -> str:
                 return kind
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
-            raise _other(other, name)
+            raise _other(other)
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if named in ("parquet", *_SHEETS) and b"\x00" in content[:1024] and not is_utf16:
-        raise ValueError(f"expected {_NAMES[named]}, got something else (file '{name}')")
+        raise ValueError(f"expected {_NAMES[named]}, got something else")
     return "text"
 
 
-def _other(what: str, name: str) -> ValueError:
+def _other(what: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
-    got = f"got what looks like {what} (file '{name}'){remedy}"
-    return ValueError(f"expected a table in {', '.join(ENDINGS)}, {got}")
+    expected = f"expected a table in {', '.join(ENDINGS)}"
+    return ValueError(f"{expected}, got what looks like {what}{remedy}")
 
 
 def _kind_of_text(text: str, named: str | None) -> str:
@@ -337,11 +326,7 @@ def _kind_of_text(text: str, named: str | None) -> str:
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
         return "jsonl"
-    rule = _MARKDOWN_RULE.search(text[:20_000])
-    if rule and rule[0].lstrip().startswith("+"):  # above the header
-        rule = _MARKDOWN_RULE.search(text[:20_000], rule.end())
-    has_bars = rule and re.search(r"[|+]", rule[0]) and "|" in text[: rule.start()]
-    if named == "markdown" or has_bars:
+    if named == "markdown" or is_markdown(text):
         return "markdown"
     return "html" if named == "html" else "csv"
 
@@ -352,39 +337,3 @@ def _is_json(text: str) -> bool:
     except (ValueError, RecursionError):
         return False
     return True
-
-
-def _markdown_rows(text: str, name: str, which: int | None) -> Rows:
-    """The rows of a table in Markdown: a header, a rule such as |---|---|, and rows with bars."""
-    lines = text.splitlines()
-    tables: list[tuple[int, list[list[str]]]] = []
-    end = 0  # of the last table
-    for number, line in enumerate(lines[1:], start=1):
-        if number > end and _MARKDOWN_RULE.match(line) and "|" in lines[number - 1]:
-            body = []
-            for end in range(number + 1, len(lines)):
-                below = lines[end]
-                if "|" in below:
-                    body.append(_markdown_cells(below))
-                elif not below.lstrip().startswith("+"):  # a rule between rows
-                    break
-            body = [row for row in body if any(row)] or body
-            tables.append((number, [_markdown_cells(lines[number - 1]), *body]))
-    if not tables:
-        raise ValueError(f"expected a table with bars, such as |a|b|, got none (file '{name}')")
-    described = [f"{len(rows)} rows, {', '.join(rows[0])!r}" for _, rows in tables]
-    first, rows = tables[chosen_table(which, described, f"(file '{name}')")]
-    return Rows(
-        rows, [first, *range(first + 2, first + 1 + len(rows))], name, "line", True, header_rows=1
-    )
-
-
-def _markdown_cells(line: str) -> list[str]:
-    line = line.strip().removeprefix("|")
-    if line.endswith("|") and not line.endswith("\\|"):
-        line = line[:-1]
-    line = _MARKDOWN_NOTE.sub("", line)
-    cells = [cell.strip().replace("\\|", "|") for cell in re.split(r"(?<!\\)\|", line)]
-    return [
-        _MARKDOWN_STYLE.sub(lambda it: next(filter(None, it.groups()), " "), cell) for cell in cells
-    ]

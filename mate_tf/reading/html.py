@@ -38,10 +38,9 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     blanks and without hidden parts. Tables without cells do not count, nor hidden tables beside
     visible ones. A table inside a cell counts as a table.
 
-    Raises:
-        ModuleNotFoundError: without lxml.
-        ValueError: if there is no table, none with the number `which`, from 0, or several and no
-            number; for more than MOST_CELLS; or if libxml2 cannot read the page to its end.
+    ModuleNotFoundError without lxml. ValueError if there is no table, none with the number `which`,
+    from 0, or several and no number; for more than MOST_CELLS; or if libxml2 cannot read the page
+    to its end.
     """
     html = import_extra("lxml.html", "formats", f"to read '{name}'")
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -49,16 +48,15 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     for problem in parser.error_log:
         if problem.level_name == "FATAL":  # libxml2 leaves out what follows
             raise ValueError(f"{problem.message}, in line {problem.line}")
-    found = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
-    shown = [rows for table, rows in found if not _is_in_hidden(table)]
-    tables = shown or [rows for _, rows in found]
+    all_tables = [(table, rows) for table in page.iter("table") if (rows := _rows(table))]
+    shown = [rows for table, rows in all_tables if not _is_in_hidden(table)]
+    tables = shown or [rows for _, rows in all_tables]
     # Frames around a table, and boxes of one text, are passed over where there is one other.
     real = [number for number, rows in enumerate(tables) if _has_cells(rows)]
     which = real[0] if which is None and len(real) == 1 else which
     if not tables:
-        raise ValueError(f"expected a table, got a page without one (file '{name}')")
-    number = chosen_table(which, map(_described, tables), f"(file '{name}')")
-    return _with_header(tables[number], name)
+        raise ValueError("expected a table, got a page without one")
+    return _with_header(tables[chosen_table(which, map(_described, tables))], name)
 
 
 def _has_cells(rows: list[Any]) -> bool:
@@ -109,7 +107,7 @@ def _described(rows: list[Any]) -> str:
 
 
 def _with_header(rows: list[Any], name: str) -> Rows:
-    lines = _expanded(rows, f"(file '{name}')")
+    lines = _expanded(rows)
     width = len(lines[0])
     title = ""
     while len(rows) > 2 and _spans_all(rows[0], width):  # a title over all columns
@@ -171,7 +169,7 @@ def _is_header(line: list[str], first: list[str]) -> bool:
     return not has_amounts or len(set(first)) < len(first)
 
 
-def _expanded(rows: list[Any], where: str) -> list[list[str]]:
+def _expanded(rows: list[Any]) -> list[list[str]]:
     """The texts of all cells in rows of the same width; spanning cells are repeated."""
     lines: list[list[str]] = []
     spanning: dict[int, tuple[str, int]] = {}  # by column: a text, and how many rows it still spans
@@ -188,15 +186,15 @@ def _expanded(rows: list[Any], where: str) -> list[list[str]]:
             for _ in range(min(max(1, _span(cell, "colspan")), _MOST_COLUMNS_SPANNED)):
                 spanning.pop(len(line), None)
                 line.append((text, min(rowspan, left)))
-            check_size(num_cells + len(line), where)
+            check_size(num_cells + len(line))
         while spanning:
             line.append(spanning.pop(len(line), ("", 0)))
         num_cells += len(line)
-        check_size(num_cells, where)
+        check_size(num_cells)
         lines.append([text for text, _ in line])
-        spanning = {place: (text, n - 1) for place, (text, n) in enumerate(line) if n > 1}
+        spanning = {column: (text, n - 1) for column, (text, n) in enumerate(line) if n > 1}
     width = max(map(len, lines))
-    check_size(width * len(lines), where)
+    check_size(width * len(lines))
     return [line + [""] * (width - len(line)) for line in lines]
 
 
@@ -233,16 +231,16 @@ def _is_raised(element: Any) -> bool:
 
 def _inside(element: Any) -> list[Any]:
     """The texts and elements that an element consists of."""
-    found: list[Any] = [element.text or ""]
+    parts: list[Any] = [element.text or ""]
     for child in element:
         apart = " " if child.tag in _APART else ""
-        found.append(apart)
+        parts.append(apart)
         # The tag of a comment is no text.
         is_text = isinstance(child.tag, str) and child.tag not in _NOT_TEXT
         if is_text and not (_is_hidden(child) or _UNSEEN.search(child.get("style", ""))):
-            found.append(child)
-        found.append(apart + (child.tail or ""))
-    return found
+            parts.append(child)
+        parts.append(apart + (child.tail or ""))
+    return parts
 
 
 def _superscript(text: str, last: str) -> str:

@@ -1,7 +1,7 @@
 """From the rows of a file to a table: which rows are titles, headers, notes, and which are data.
 
 Spreadsheets and exports of banks put titles above the header, notes below the last row, and headers
-over two rows. What is found is said in `Table.assumed`; `header_rows` and `skip_rows` decide it.
+over two rows. What was assumed stands in `Table.assumed`; `header_rows` and `skip_rows` decide it.
 """
 
 import itertools
@@ -63,13 +63,13 @@ class Rows:
     assumed: list[str] = field(default_factory=list)  # what was assumed so far, as sentences
 
 
-def check_size(num_cells: int, where: str) -> None:
-    """Raises ValueError if a table has more than MOST_CELLS; `where` names it, in brackets."""
+def check_size(num_cells: int) -> None:
+    """Raises ValueError if a table has more than MOST_CELLS."""
     if num_cells > MOST_CELLS:
-        raise ValueError(f"expected at most {MOST_CELLS:,} cells, got more {where}")
+        raise ValueError(f"expected at most {MOST_CELLS:,} cells, got more")
 
 
-def chosen_table(which: int | None, described: Iterable[str], where: str) -> int:
+def chosen_table(which: int | None, described: Iterable[str]) -> int:
     """The number of the table to read, from 0; ValueError for a wrong one, or none of several."""
     tables = list(described)
     if which is None and len(tables) == 1:
@@ -79,99 +79,88 @@ def chosen_table(which: int | None, described: Iterable[str], where: str) -> int
         got = f"{len(tables)} tables" if which is None else str(which)
         raise ValueError(
             f"expected the number of a table as which, {up_to(len(tables) - 1)}, got {got} "
-            f"({'; '.join([*named, '...'][: len(tables)])}) {where}"
+            f"({'; '.join([*named, '...'][: len(tables)])})"
         )
     return which
 
 
-def lay_out(found: Rows, header_rows: int | None = None, skip_rows: int | None = None) -> Table:
-    """Builds the table.
+def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = None) -> Table:
+    """Builds the table; `header_rows` and `skip_rows` are as of `ReadOptions`.
 
-    Args:
-        found: the rows.
-        header_rows: how many rows are the header; 0 for numbered columns. None lets the rows
-            decide.
-        skip_rows: how many rows at the top are passed over, with those that are empty. None leaves
-            out what looks like titles above and notes below the table.
-
-    Raises:
-        ValueError: if a row is longer than the header, if there are more than MOST_CELLS once all
-            rows are as long as the longest, or as `Table`.
+    ValueError if a row is longer than the header, if there are more than MOST_CELLS once all rows
+    are as long as the longest, or as `Table`.
     """
-    rows = list(zip(found.numbers, found.rows, strict=True))
-    check_size(len(rows) * _longest(rows), f"(file '{found.name}')")
+    rows = list(zip(file.numbers, file.rows, strict=True))
+    check_size(len(rows) * _longest(rows))
     if skip_rows is not None:
         rows = [(number, row) for number, row in rows if number > skip_rows]
     width = _longest(rows)
-    if found.header_rows is None:
-        if found.is_ragged and width > 1 and skip_rows is None:
+    if file.header_rows is None:
+        if file.is_ragged and width > 1 and skip_rows is None:
             rows = [(n, row) for n, row in rows if not all(map(_RULE.fullmatch, row))]
-        if width > 1 or not found.is_ragged:
+        if width > 1 or not file.is_ragged:
             rows = [(number, row) for number, row in rows if any(map(has_text, row))]
         if skip_rows != 0:
-            rows = _first_table(found, rows)
+            rows = _first_table(file, rows)
         if skip_rows is None:
-            rows = _without_block_of_notes(found, rows)
-        if found.is_ragged and skip_rows is None and len({len(row) for _, row in rows}) == 1:
+            rows = _without_block_of_notes(file, rows)
+        if file.is_ragged and skip_rows is None and len({len(row) for _, row in rows}) == 1:
             rows = _without_empty_columns(rows)  # so that titles are in the first
-        width = _width(rows, found.is_ragged)
+        width = _width(rows, file.is_ragged)
         if skip_rows is None:
-            rows = _without_notes(found, rows, width)
-            rows = _without_titles(found, rows, width)
-            rows = _without_comments(found, rows, width)
-        if not found.is_ragged:
+            rows = _without_notes(file, rows, width)
+            rows = _without_titles(file, rows, width)
+            rows = _without_comments(file, rows, width)
+        if not file.is_ragged:
             rows = _without_empty_columns(rows)
             width = _longest(rows)
-    rows = _rectangular(found, rows, width)
-    if found.header_rows is None and found.is_ragged and skip_rows is None and width > 1:
+    rows = _rectangular(file, rows, width)
+    if file.header_rows is None and file.is_ragged and skip_rows is None and width > 1:
         rows = _without_empty_columns(rows)
     body = []
     for number, row in rows:
         try:
             body.append(cell_texts(row))
         except TypeError as error:
-            where = f"(file '{found.name}', {found.unit} {number})"
-            raise ValueError(f"{error} {where}") from None
-    header_rows = found.header_rows if header_rows is None else header_rows
+            raise ValueError(f"{error} (file '{file.name}', {file.unit} {number})") from None
+    header_rows = file.header_rows if header_rows is None else header_rows
     if header_rows is None:
         header_rows = count_header_rows(body)
         if header_rows == 0 and body:
-            found.assumed.append("There is no header, so the columns are numbered.")
+            file.assumed.append("There is no header, so the columns are numbered.")
         elif header_rows > 1:
             *others, last = (number for number, _ in rows[:header_rows])
             numbers = f"{', '.join(map(str, others))} and {last}"
-            found.assumed.append(f"The header is {found.unit}s {numbers}.")
-    if found.is_ragged:
+            file.assumed.append(f"The header is {file.unit}s {numbers}.")
+    if file.is_ragged:
         body = with_names_of_labels(body, header_rows)
     header = joined_header(body[:header_rows], max(map(len, body), default=0))
     body = body[header_rows:]
-    is_guessed = found.header_rows is None and skip_rows is None
+    is_guessed = file.header_rows is None and skip_rows is None
     if is_guessed and len(set(filter(None, header))) == len(header) > 1:
         once = [row for row in body if row != header]
         if 0 < len(once) < len(body):
-            found.assumed.append(f"The header comes {len(body) - len(once) + 1} times.")
+            file.assumed.append(f"The header comes {len(body) - len(once) + 1} times.")
             body = once
     if not any(header) and not body:
-        raise ValueError(f"expected a table, got nothing (file '{found.name}')")
+        raise ValueError("expected a table, got nothing")
     if not body:
         names = cut(", ".join(header), _LONGEST_NAMES)
-        raise ValueError(
-            f"expected rows below the header, got the header alone: {names} (file '{found.name}')"
-        )
+        raise ValueError(f"expected rows below the header, got the header alone: {names}")
     cells: Any = tuple(map(tuple, body))
-    return Table(tuple(header), cells, found.name, found.title, assumed=tuple(found.assumed))
+    return Table(tuple(header), cells, file.name, file.title, assumed=tuple(file.assumed))
 
 
 def _longest(rows: Numbered) -> int:
     return max((len(row) for _, row in rows), default=0)
 
 
-def _first_table(found: Rows, rows: Numbered) -> Numbered:
+def _first_table(file: Rows, rows: Numbered) -> Numbered:
     """The rows up to where another table begins below empty rows."""
     gaps = [
         place
         for place, ((above, row), (below, _)) in enumerate(itertools.pairwise(rows), start=1)
-        if _is_gap(found, above, row, below)
+        if _is_gap(file, above, row, below)
     ]
     if not gaps:
         return rows
@@ -185,24 +174,24 @@ def _first_table(found: Rows, rows: Numbered) -> Numbered:
     _, first, first_names = headers[0]
     if len(first_names) == 2 and len(names) == 3:
         raise ValueError(
-            f"expected one table, got one with the header in {found.unit} {first} and one with the "
-            f"header in {found.unit} {begin}; set skip_rows={begin - 1} to read the second (file "
-            f"'{found.name}')"
+            f"expected one table, got one with the header in {file.unit} {first} and one with the "
+            f"header in {file.unit} {begin}; set skip_rows={begin - 1} to read the second (file "
+            f"'{file.name}')"
         )
     if len(first_names) == 2 < len(names):  # pairs such as "Balance, 12.50"
-        _say_titles(found, above, begin)
+        _take_titles(file, above, begin)
         return rows[len(above) :]
-    left_out = f"{found.unit}s {blocks[place][0][0]} to {rows[-1][0]} are left out"
-    found.assumed.append(
-        f"Another table begins in {found.unit} {begin}; {left_out}. Set skip_rows={begin - 1} to "
+    left_out = f"{file.unit}s {blocks[place][0][0]} to {rows[-1][0]} are left out"
+    file.assumed.append(
+        f"Another table begins in {file.unit} {begin}; {left_out}. Set skip_rows={begin - 1} to "
         "read it."
     )
     return above
 
 
-def _is_gap(found: Rows, above: int, row: Sequence[Any], below: int) -> bool:
+def _is_gap(file: Rows, above: int, row: Sequence[Any], below: int) -> bool:
     """Whether there are empty rows below a row, between the numbers of it and the next one."""
-    if found.unit == "row" or below == above + 1:
+    if file.unit == "row" or below == above + 1:
         return below > above + 1
     return below > above + 1 + sum(str(cell).count("\n") for cell in row)
 
@@ -239,13 +228,13 @@ def _shortened(row: Sequence[Any]) -> str:
     return cut(" ".join(text.split()), _LONGEST_TITLE)
 
 
-def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
+def _without_notes(file: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows without notes after the last one, such as "Source: ..."."""
     kept = list(rows)
     end = len(rows)
     while end > 2 and _is_alone(rows[end - 1][1]):
         end -= 1
-    is_below = width > 2 and end < len(rows) and _is_gap(found, *rows[end - 1], rows[end][0])
+    is_below = width > 2 and end < len(rows) and _is_gap(file, *rows[end - 1], rows[end][0])
     if is_below and not any(_is_alone(row) for _, row in rows[1:end]):
         kept = rows[:end]
     while len(kept) > 2 and width > 1:
@@ -253,15 +242,15 @@ def _without_notes(found: Rows, rows: Numbered, width: int) -> Numbered:
         if not any(map(has_text, row)):
             break
         text = next(str(cell) for cell in row if has_text(cell))
-        is_apart = number - kept[-2][0] > 1 and found.unit == "row"
-        is_one = len(row) == 1 if found.is_ragged else _is_alone(row)
-        is_note = is_one and (_NOTE.match(text) or is_apart or found.is_ragged)
+        is_apart = number - kept[-2][0] > 1 and file.unit == "row"
+        is_one = len(row) == 1 if file.is_ragged else _is_alone(row)
+        is_note = is_one and (_NOTE.match(text) or is_apart or file.is_ragged)
         is_pair = width > 2 >= num_filled(row) and text.rstrip().endswith(":")  # Date:, 1 May
         is_pair = is_pair and not TOTAL.fullmatch(text.strip().lower())
         if not (is_note or is_pair or _SOURCE.match(text)):
             break
         kept.pop()
-    _say_notes(found, rows[len(kept) :])
+    _leave_out_notes(file, rows[len(kept) :])
     return kept
 
 
@@ -270,37 +259,37 @@ def _is_alone(row: Sequence[Any]) -> bool:
     return num_filled(row) == 1 and has_text(row[0])
 
 
-def _say_notes(found: Rows, notes: Numbered) -> None:
+def _leave_out_notes(file: Rows, notes: Numbered) -> None:
     for _, row in notes:
-        found.assumed.append(f"The note '{_shortened(row)}' below the table is left out.")
+        file.assumed.append(f"The note '{_shortened(row)}' below the table is left out.")
 
 
-def _without_block_of_notes(found: Rows, rows: Numbered) -> Numbered:
+def _without_block_of_notes(file: Rows, rows: Numbered) -> Numbered:
     """The rows without those from "Notes:" on, below an empty row, shorter than the last one."""
     for place in range(max(2, len(rows) - _MOST_NOTES), len(rows)):
         (above, last), (number, row) = rows[place - 1 : place + 1]
         is_alone = _is_alone(row) and number > above + 1
         sizes = [num_filled(below) for _, below in rows[place:]]
         if is_alone and _NOTE.match(str(row[0])) and max(sizes) < num_filled(last):
-            _say_notes(found, rows[place:])
+            _leave_out_notes(file, rows[place:])
             return rows[:place]
     return rows
 
 
-def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
+def _without_titles(file: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows from the header on; what is above it is the title."""
     num_titles = num_certain = 0
     for place in range(1, min(len(rows) - 1, _MOST_TITLES)):
         (above, row), (number, header) = rows[place - 1 : place + 1]
         if num_filled(row) >= width > 0 or len(row) > width:
             break
-        is_apart = _is_gap(found, above, row, number) and len(header) == width
+        is_apart = _is_gap(file, above, row, number) and len(header) == width
         if is_apart and is_certain_header(rows[place:], width) and not _table(rows[:place]):
-            _say_titles(found, rows[:place], number)
+            _take_titles(file, rows[:place], number)
             return rows[place:]
     looked_at = rows[: max(len(rows) - 1, 0)][:ROWS_LOOKED_AT]
     for (_, row), (_, below) in zip(looked_at, rows[1:], strict=False):
-        is_title = _is_title(row, below, width, found.is_ragged, num_titles == 0)
+        is_title = _is_title(row, below, width, file.is_ragged, num_titles == 0)
         # "Account, 1234", or a title in a table of two columns, where it may be their header
         is_pair = width > 1 and has_text(row[0]) and num_filled(row) == _size(row, False) <= 2
         is_likely = is_pair and (num_filled(row) < width or str(row[0]).rstrip().endswith(":"))
@@ -314,15 +303,15 @@ def _without_titles(found: Rows, rows: Numbered, width: int) -> Numbered:
     if num_titles == len(looked_at) and num_titles:
         return rows  # then all are short, and the first is the header
     if num_titles:
-        _say_titles(found, rows[:num_titles], rows[num_titles][0])
+        _take_titles(file, rows[:num_titles], rows[num_titles][0])
     return rows[num_titles:]
 
 
-def _say_titles(found: Rows, rows: Numbered, header: int) -> None:
+def _take_titles(file: Rows, rows: Numbered, header: int) -> None:
     first, is_one = _shortened(rows[0][1]), len(rows) == 1
-    found.title = found.title or first.lstrip("#/;% ")
-    said = f"'{first}' above it is" if is_one else f"{len(rows)} {found.unit}s above it are"
-    found.assumed.append(f"The header is in {found.unit} {header}; {said} the title.")
+    file.title = file.title or first.lstrip("#/;% ")
+    titles = f"'{first}' above it is" if is_one else f"{len(rows)} {file.unit}s above it are"
+    file.assumed.append(f"The header is in {file.unit} {header}; {titles} the title.")
 
 
 def _is_apart(rows: Numbered, width: int) -> bool:
@@ -330,8 +319,8 @@ def _is_apart(rows: Numbered, width: int) -> bool:
     (number, row), (below, _) = rows[:2]
     cells = (read_cell(str(cell)) for cell in row if has_text(cell))
     has_value = any(is_value(cell) and not cell.is_year for cell in cells)
-    is_said = any(isinstance(cell, str) and cell.rstrip().endswith(":") for cell in row)
-    has_value &= num_filled(row) <= 2 or len(row) != width or is_said  # no days above units
+    is_label = any(isinstance(cell, str) and cell.rstrip().endswith(":") for cell in row)
+    has_value &= num_filled(row) <= 2 or len(row) != width or is_label  # no days above units
     return (has_value or below > number + 1) and is_certain_header(rows[1:], width)
 
 
@@ -362,13 +351,13 @@ def _is_table(rows: Numbered) -> bool:
     )
 
 
-def _without_comments(found: Rows, rows: Numbered, width: int) -> Numbered:
+def _without_comments(file: Rows, rows: Numbered, width: int) -> Numbered:
     """The rows without shorter lines between them that begin with "#"."""
-    if not found.is_ragged or width < 2:
+    if not file.is_ragged or width < 2:
         return rows
     kept = [(n, row) for n, row in rows if len(row) == width or not row[0].startswith(_COMMENTS)]
     if num := len(rows) - len(kept):
-        found.assumed.append(f"{num} comment{'s are' if num > 1 else ' is'} left out.")
+        file.assumed.append(f"{num} comment{'s are' if num > 1 else ' is'} left out.")
     return kept
 
 
@@ -382,16 +371,16 @@ def _without_empty_columns(rows: Numbered) -> Numbered:
     return [(n, [row[c] if c < len(row) else None for c in kept]) for n, row in rows]
 
 
-def _rectangular(found: Rows, rows: Numbered, width: int) -> Numbered:
+def _rectangular(file: Rows, rows: Numbered, width: int) -> Numbered:
     """Rows of the same length; short ones are filled, empty cells beyond the header cut off."""
     if not rows:
         return rows
-    if found.is_ragged:
+    if file.is_ragged:
         is_named = len(rows[0][1]) == width - 1 and all(len(row) == width for _, row in rows[1:])
         is_named &= not all(str(row[-1]).startswith(" ") for _, row in rows[1:])  # Oak St, Rome
-        if is_named and len(rows) > 2 and found.header_rows is None:
+        if is_named and len(rows) > 2 and file.header_rows is None:
             rows = [(rows[0][0], ["", *rows[0][1]]), *rows[1:]]  # names of rows have no name
-            found.assumed.append("The first column has no name.")
+            file.assumed.append("The first column has no name.")
         width = max(len(rows[0][1]), 1)
     short = 0
     filled = []
@@ -400,17 +389,17 @@ def _rectangular(found: Rows, rows: Numbered, width: int) -> Numbered:
             if any(map(has_text, row[width:])):
                 raise ValueError(
                     f"expected {width} cells as in the header, got {len(row)} (file "
-                    f"'{found.name}', {found.unit} {number}); put a cell that has the delimiter in "
+                    f"'{file.name}', {file.unit} {number}); put a cell that has the delimiter in "
                     "it in quotes, or set skip_rows if the header is further down"
                 )
             row = row[:width]
         elif len(row) < width:
-            short += found.is_ragged
+            short += file.is_ragged
             row = [*row, *[""] * (width - len(row))]
         filled.append((number, row))
     if short:
-        found.assumed.append(f"{short} short {found.unit}{'s' * (short > 1)} ended in empty cells.")
-    may_end = found.header_rows is None and found.is_ragged and width > 1
+        file.assumed.append(f"{short} short {file.unit}{'s' * (short > 1)} ended in empty cells.")
+    may_end = file.header_rows is None and file.is_ragged and width > 1
     if may_end and not any(has_text(row[-1]) for _, row in filled):
         return [(number, row[:-1]) for number, row in filled]  # a delimiter ends each line
     return filled

@@ -19,7 +19,7 @@ _NO_NUMBERS = ("boolean", "date", "string", "time")  # kinds of values
 _MOST_BLANKS = 1000  # that one element stands for
 
 
-def open_opendocument(content: bytes, path: str) -> Book:
+def open_opendocument(content: bytes, _: str) -> Book:
     """Opens a workbook; ElementTree's errors if its XML is not whole."""
     filled: dict[str, bool] = {}
     shown: set[str] = set()
@@ -37,7 +37,7 @@ def open_opendocument(content: bytes, path: str) -> Book:
                 shown.add(name)
         elif element.get(_OFFICE("value-type")):
             filled[name] = True
-    return Book(filled, shown, lambda name: _sheet(content, name, path))
+    return Book(filled, shown, lambda name: _sheet(content, name))
 
 
 def _elements(content: bytes) -> Iterator[tuple[str, Any]]:
@@ -56,7 +56,7 @@ def _space(name: str) -> Callable[[str], str]:
 _OFFICE, _TABLE, _TEXT, _STYLE = map(_space, ("office", "table", "text", "style"))
 
 
-def _sheet(content: bytes, name: str, path: str) -> Sheet:
+def _sheet(content: bytes, name: str) -> Sheet:
     rows: list[list[Any]] = []
     merged = []
     hidden_rows: list[range] = []
@@ -78,11 +78,11 @@ def _sheet(content: bytes, name: str, path: str) -> Sheet:
             span = range(num_rows, num_rows + _count(element, "number-rows-repeated"))
             num_rows = span.stop
             hidden_rows += [span] if _is_collapsed(element) else []
-            row, spans = _row(element, f"(file '{path}')")
+            row, spans = _row(element)
             merged += [(span[0], first, span[0] + n - 1, last) for first, n, last in spans]
             if row:
                 width = max(width, len(row))
-                check_size(num_rows * width, f"(file '{path}')")
+                check_size(num_rows * width)
                 rows.extend([] for _ in range(span.start - len(rows)))
                 rows.extend(list(row) for _ in span)
     hidden = (n + 1 for span in hidden_rows for n in range(span.start, min(span.stop, len(rows))))
@@ -90,7 +90,7 @@ def _sheet(content: bytes, name: str, path: str) -> Sheet:
     return Sheet(rows, merged, set(hidden), set(columns))
 
 
-def _row(row: Any, where: str) -> tuple[list[Any], list[tuple[int, int, int]]]:
+def _row(row: Any) -> tuple[list[Any], list[tuple[int, int, int]]]:
     """The values up to the last one, and of cells that span others column, rows, last column."""
     values: list[Any] = []
     spans = []
@@ -104,7 +104,7 @@ def _row(row: Any, where: str) -> tuple[list[Any], list[tuple[int, int, int]]]:
             spans.append((first, height, first + width - 1))
         value = _value(cell)
         if value is not None:
-            check_size(column, where)
+            check_size(column)
             values += [None] * (first - len(values)) + [value] * (column - first)
     return values, spans
 

@@ -15,22 +15,19 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
     """Reads the rows of a table, the header first; null and NaN are None.
 
     Lists are joined by commas, structures are JSON. A column of bytes that are no text is left out.
-
-    Raises:
-        ModuleNotFoundError: without pyarrow.
-        ValueError: if it has more than MOST_CELLS; pyarrow's errors if it is no Parquet file.
+    ModuleNotFoundError without pyarrow, ValueError for more than MOST_CELLS, or pyarrow's errors.
     """
     parquet = import_extra("pyarrow.parquet", "formats", f"to read '{path}'")
     file = parquet.ParquetFile(io.BytesIO(content))
     schema = file.schema_arrow
-    check_size(file.metadata.num_rows * len(schema), f"(file '{path}')")
+    check_size(file.metadata.num_rows * len(schema))
     pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
     labels = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
     names: list[str] = []
     columns: list[list[Any]] = []
     assumed = []
-    read = [*zip(schema.names, _arrow_columns(file, path), strict=True)]
-    for name, column in sorted(read, key=lambda it: it[0] not in labels):
+    named = zip(schema.names, _arrow_columns(file), strict=True)
+    for name, column in sorted(named, key=lambda it: it[0] not in labels):
         if column is None:
             assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
             continue
@@ -40,20 +37,20 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
     return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
 
 
-def _arrow_columns(file: Any, path: str) -> list[list[Any] | None]:
+def _arrow_columns(file: Any) -> list[list[Any] | None]:
     """The values of each column; None for bytes that are no text."""
     columns: list[list[Any] | None] = [[] for _ in file.schema_arrow]
     num_rows = 0
     for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
         num_rows += batch.num_rows  # a file may have more than it says
-        check_size(num_rows * len(columns), f"(file '{path}')")
-        for place, column in enumerate(columns):
+        check_size(num_rows * len(columns))
+        for index, column in enumerate(columns):
             if column is None:
                 continue
             try:
-                column += _arrow_values(batch.column(place))
+                column += _arrow_values(batch.column(index))
             except UnicodeDecodeError:
-                columns[place] = None
+                columns[index] = None
     return columns
 
 
@@ -79,5 +76,5 @@ def _arrow_values(column: Any) -> list[Any]:
             plain = pyarrow.time64("us") if types.is_time64(kind) else pyarrow.duration("us")
         column = column.cast(plain, safe=False)
     values: list[Any] = column.to_pylist()
-    is_plain = any(is_kind(kind) for is_kind in (types.is_integer, types.is_string))
-    return values if is_plain else [nested_text(value) for value in values]
+    is_plain = types.is_integer(kind) or types.is_string(kind)
+    return values if is_plain else list(map(nested_text, values))

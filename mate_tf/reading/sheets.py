@@ -31,20 +31,13 @@ def read_sheet_rows(
 
     Percentages, currencies, leading zeros and lengths of time are as they are shown, but not in
     .xlsb. Other numbers are without their format, to the 15 digits that Excel shows. Merged cells
-    all have the value of the first. Hidden rows and columns are left out.
+    all have the value of the first. Hidden rows and columns are left out, unless `show_hidden`.
 
-    Args:
-        book: the workbook.
-        path: its name in errors.
-        sheet: the name of the sheet. Without it the first visible one with several rows and
-            columns; if there is none, the first visible one.
-        show_hidden: whether hidden rows and columns are read too.
-
-    Raises:
-        ValueError: if it has no such sheet or more than MOST_CELLS, or if no formula of the sheet
-            has a result.
+    Without a name the sheet is the first visible one with several rows and columns; if there is
+    none, the first visible one. ValueError if there is no such sheet, if it has more than
+    MOST_CELLS, or if none of its formulas has a result.
     """
-    (rows, merged, hidden_rows, hidden_columns), assumed = _chosen_sheet(book, sheet, path)
+    (rows, merged, hidden_rows, hidden_columns), assumed = _chosen_sheet(book, sheet)
     _fill_merged(rows, merged)
     width = max(map(len, rows), default=0)
     numbers = range(1, len(rows) + 1)
@@ -62,26 +55,23 @@ def read_sheet_rows(
     return Rows(rows, kept, path, assumed=assumed)
 
 
-def _chosen_sheet(book: Book, sheet: str | None, path: str) -> tuple[Sheet, list[str]]:
+def _chosen_sheet(book: Book, name: str | None) -> tuple[Sheet, list[str]]:
     """The sheet to read and what was assumed."""
     names = [name for name, is_filled in book.filled.items() if is_filled]
-    if not names or sheet not in (None, *names):
+    if not names or name not in (None, *names):
         expected = f"one of the sheets {names}" if names else "a sheet with cells"
-        raise ValueError(f"expected {expected}, got {sheet!r} (file '{path}')")
-    if sheet is not None:
-        return book.read(sheet), []
+        raise ValueError(f"expected {expected}, got {name!r}")
+    if name is not None:
+        return book.read(name), []
     names = [name for name in names if name in book.shown] or names
-    first = None
+    chosen, sheet = names[0], book.read(names[0])
     for name in names:
-        found = book.read(name)
-        first = first or (name, found)
-        if len(found.rows) > 1 and max(map(len, found.rows)) > 1:
+        other = sheet if name == chosen else book.read(name)
+        if len(other.rows) > 1 and max(map(len, other.rows)) > 1:
+            chosen, sheet = name, other
             break
-    else:
-        assert first is not None
-        name, found = first
-    others = ", ".join(f"'{other}'" for other in names if other != name)
-    return found, [f"Sheet '{name}' was read; there are also {others}."] if others else []
+    others = ", ".join(f"'{other}'" for other in names if other != chosen)
+    return sheet, [f"Sheet '{chosen}' was read; there are also {others}."] if others else []
 
 
 def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[int, int, int, int]]) -> None:

@@ -37,17 +37,16 @@ def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
     of texts one text. Numbers keep their text; null and NaN are empty. Where an object holds
     several tables, `which` is the number of one, from 0. ValueError for anything else.
     """
-    where = f"(file '{name}')"
     value = parse_json(text, name, **_NUMBERS_AS_WRITTEN)
-    rows = _rows(value, where, which)
-    found = Rows(rows, range(1, len(rows) + 1), name, is_ragged=True, header_rows=1)
+    rows = _rows(value, which)
     are_alike = _is_list_of(value, list) and len(set(map(len, rows))) == 1
+    header_rows, assumed = 1, []
     if are_alike and any(isinstance(cell, _Number) for cell in rows[0]):
         texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
         if count_header_rows(texts) == 0:  # pandas's "values"
-            found.header_rows = 0
-            found.assumed.append("There is no header, so the columns are numbered.")
-    return found
+            header_rows, assumed = 0, ["There is no header, so the columns are numbered."]
+    numbers = range(1, len(rows) + 1)
+    return Rows(rows, numbers, name, "row", True, header_rows, assumed=assumed)
 
 
 def read_json_line_rows(text: str, name: str) -> Rows:
@@ -70,11 +69,11 @@ def read_json_line_rows(text: str, name: str) -> Rows:
         numbers.append(number)
     if not values or isinstance(values[0], list):
         return Rows(values, numbers, name, unit="line", is_ragged=True, header_rows=1)
-    rows = _of_records(values, f"(file '{name}')")
+    rows = _rows_of_records(values)
     return Rows(rows, [0, *numbers], name, unit="line", header_rows=1)
 
 
-def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
+def _rows(value: Any, which: int | None) -> list[list[Any]]:
     if isinstance(value, list):
         if len(value) == 2 and isinstance(value[0], Mapping) and isinstance(value[1], list):
             value = value[1]  # what is said about a table, and the table
@@ -82,9 +81,9 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
     if _is_list_of(value, list):
         return value
     if _is_list_of(value, Mapping):
-        return _of_records(value, where)
+        return _rows_of_records(value)
     if not isinstance(value, Mapping):
-        raise ValueError(f"expected {_SHAPES}, got {_kind(value)} {where}")
+        raise ValueError(f"expected {_SHAPES}, got {_kind(value)}")
     for header in _HEADERS:
         for body in _BODIES:
             if _is_list_of(value.get(header), object) and _is_list_of(value.get(body), list):
@@ -95,28 +94,25 @@ def _rows(value: Any, where: str, which: int | None) -> list[list[Any]]:
                 return _with_labels(value.get("index"), [names, *value[body]])
     inner = [item for key, item in value.items() if len(value) == 1 or key.lower() in _WRAPPERS]
     if len(inner) == 1 and isinstance(inner[0], Mapping) and _holds_table(inner[0]):
-        return _rows(inner[0], where, which)
+        return _rows(inner[0], which)
     if value and all(isinstance(item, Mapping) for item in value.values()):
-        return _of_named(value, where)
+        return _rows_of_objects(value)
     columns = list(value.values())
     are_lists = bool(columns) and all(isinstance(column, list) for column in columns)
     if are_lists and not any(isinstance(it, dict | list) for column in columns for it in column):
         lengths = list(dict.fromkeys(map(len, columns)))
         if len(lengths) > 1:
-            raise ValueError(
-                f"expected {lengths[0]} cells in each column, got {lengths[1]} {where}"
-            )
+            raise ValueError(f"expected {lengths[0]} cells in each column, got {lengths[1]}")
         return [list(value), *map(list, zip(*columns, strict=True))]
     tables = {key: item for key, item in value.items() if _are_rows(item)}
     if not tables and not any(isinstance(item, list) for item in columns):
         if len(value) > 1 and all(_is_number(item) for item in columns):
             return [["key", "value"], *map(list, value.items())]
-        return _of_records([value], where) if value else []  # one row
+        return _rows_of_records([value]) if value else []  # one row
     if not tables:
-        raise ValueError(f"expected {_SHAPES}, got an object of other things {where}")
+        raise ValueError(f"expected {_SHAPES}, got an object of other things")
     keys = [key for key in tables if key.lower() not in _HEADERS] or list(tables)
-    key = keys[chosen_table(which, [f"'{key}'" for key in keys], where)]
-    return _rows(tables[key], where, None)
+    return _rows(tables[keys[chosen_table(which, [f"'{key}'" for key in keys])]], None)
 
 
 def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
@@ -154,24 +150,24 @@ def _are_rows(value: Any) -> bool:
     return bool(value) and (_is_list_of(value, Mapping) or _is_list_of(value, list))
 
 
-def _of_records(records: Sequence[Mapping[str, Any]], where: str) -> list[list[Any]]:
+def _rows_of_records(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     """Objects as rows; the header has all keys, in the order in which they come."""
     flat = [flat_record(record) for record in records]
     header = list(dict.fromkeys(key for record in flat for key in record))
-    check_size(len(header) * len(flat), where)
+    check_size(len(header) * len(flat))
     return [header, *([record.get(key) for key in header] for record in flat)]
 
 
-def _of_named(items: Mapping[str, Mapping[str, Any]], where: str) -> list[list[Any]]:
+def _rows_of_objects(items: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     """An object of objects: by row, as pandas's "index", or by column with numbered rows."""
     inner = list(dict.fromkeys(key for item in items.values() for key in item))
-    check_size(len(inner) * len(items), where)
+    check_size(len(inner) * len(items))
     by_key = [[item.get(key) for item in items.values()] for key in inner]
     if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
         return [list(items), *by_key]
     if len(inner) > 1 and _are_columns(items):
         return [["key", *items], *([key, *row] for key, row in zip(inner, by_key, strict=True))]
-    rows = _of_records(list(items.values()), where)
+    rows = _rows_of_records(list(items.values()))
     if list(items) == [str(number) for number in range(len(items))]:
         return rows
     return [[key, *row] for key, row in zip(["key", *items], rows, strict=True)]

@@ -91,12 +91,15 @@ def stream_csv_records(
     """
     rows = _csv_rows(stream_lines(path), path, dialect)
     line, header = next(rows, (1, []))
-    if missing := [name for name in columns if name not in header]:
-        raise ValueError(
-            f"expected the columns {missing}, got {header} (file '{path}', line {line})"
-        )
+    check_columns(columns, header, f"(file '{path}', line {line})")
     for line, row in rows:
         yield line, dict(zip(header, row, strict=True))
+
+
+def check_columns(columns: Sequence[str], header: Sequence[str], where: str) -> None:
+    """Raises ValueError if a header lacks one of the columns; `where` names its line."""
+    if missing := [name for name in columns if name not in header]:
+        raise ValueError(f"expected the columns {missing}, got {header} {where}")
 
 
 def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
@@ -328,13 +331,13 @@ def _score(content: bytes, codec: str) -> float:
     if isinstance(common, _Leads):
         if codec == "euc_jp" and not _HIRAGANA.search(others):
             return 0.0  # then the same bytes are as likely Chinese
-        found = sum(
+        number = sum(
             common.least <= it.encode(common.encoding, "ignore")[:1] <= common.most
             or (common.has_kana and "\u3041" <= it <= "\u30ff")
             or it in "，。（）：；、「」　·％￥"
             for it in others
         )
-        return found / len(others)
+        return number / len(others)
     if isinstance(common, frozenset):
         if _CONTROL.search(text):
             return 0.0

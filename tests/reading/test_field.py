@@ -213,7 +213,7 @@ def test_a_file_is_read_as_its_author_meant_it(case):
     ("t.csv", "name,street\nA,Main St, Rome\nB,Oak St, Oslo\nC,Elm St, Bern\n", "in quotes, or"),
     ("t.csv", 'a,b\n"5" pipe",x\n', "write a quote within quotes twice"),
     ("t.csv", "version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS"),
-    ("t.zip", b"PK\3\4", r"a zip archive \(file 't.zip'\); unpack it first"),
+    ("t.zip", b"PK\3\4", r"a zip archive; unpack it first \(file 't.zip'\)"),
     ("t.csv", "Köln,x\nMünchen,y\n".encode("mac_roman"), "set its encoding, such as"),
     *(
         ("t.csv", text.encode(codec), "set its encoding, such as")  # it may be of two

@@ -31,6 +31,7 @@ from mate_tf.layers.attention.patterns import (
 from mate_tf.layers.attention.relations import RelatedTags, favoured_tags
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout, normal_initializer
+from mate_tf.layers.compilation import refuse_unless
 
 
 def dense_attention(
@@ -143,16 +144,12 @@ class Linformer:
 
         ValueError if S is not the attention's `sequence_length`.
         """
-        expected = self.attention.sequence_length
+        expected, length = self.attention.sequence_length, sequence_length(features)
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
-            f"{self.attention.projected_length}, got "
+            f"{self.attention.projected_length}, got"
         )
-        length = sequence_length(features)
-        if isinstance(length, int) and length != expected:
-            raise ValueError(f"{message}{length}")
-        check = tf.debugging.assert_equal(length, expected, f"{message}another length")
-        with tf.control_dependencies([] if check is None else [check]):
+        with tf.control_dependencies(refuse_unless(length == expected, message, length)):
             return tf.cast(features.input_mask, self.heads.compute_dtype)[..., None]
 
     def attend(

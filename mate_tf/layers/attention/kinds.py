@@ -161,15 +161,12 @@ class SelfAttention(keras.layers.Layer):
     [B, S, D]. TableETC's hidden states begin with its global tokens.
 
     Args:
-        num_heads: H.
-        head_size: E.
+        num_heads: H; ValueError if it is below 1.
+        head_size: E; the same.
         attention: the kind of attention and its options.
         temperature: divides the attention scores.
         dropout: the rate for the attention probabilities.
         initializer_range: standard deviation of the kernels' initializer.
-
-    Raises:
-        ValueError: if a size is below 1.
     """
 
     def __init__(
@@ -195,23 +192,25 @@ class SelfAttention(keras.layers.Layer):
         self.temperature = temperature
         self.dropout_rate = dropout
         self.initializer_range = initializer_range
-        dtype, units = self.dtype_policy, num_heads * head_size
-        common: dict[str, Any] = dict(initializer_range=initializer_range, dtype=dtype)
-        self.query = Linear(units, name="query", **common)
-        self.key = Linear(units, name="key", **common)
-        self.value = Linear(units, name="value", **common)
+        units = num_heads * head_size
+        self.query = self._linear(units, "query")
+        self.key = self._linear(units, "key")
+        self.value = self._linear(units, "value")
         self.relations = None
         options: tuple = ()
         if isinstance(attention, TableFormerConfig):
             options = attention.relation_kind, attention.disabled_relations
         elif isinstance(attention, MateNeighboursConfig):
             options = (NEIGHBOURS,)
-        sizes = num_heads, head_size
+        sizes, dtype = (num_heads, head_size), self.dtype_policy
         if options:
             self.relations = RelationBias(*sizes, *options, name="relations", dtype=dtype)
         self.dropout = Dropout(dropout, name="dropout", dtype=dtype)
         heads = Heads(*sizes, attention, temperature, self.compute_dtype, self.relations)
         self.use(implementation_of(heads))
+
+    def _linear(self, units: int, name: str) -> Linear:
+        return Linear(units, None, self.initializer_range, name=name, dtype=self.dtype_policy)
 
     def use(self, implementation: Implementation) -> None:
         """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
@@ -222,10 +221,7 @@ class SelfAttention(keras.layers.Layer):
         hidden_size = hidden_shape[-1]
         for projection in (self.query, self.key, self.value):
             projection.build((None, None, hidden_size))
-        options: dict[str, Any] = dict(
-            initializer_range=self.initializer_range, dtype=self.dtype_policy
-        )
-        self.output_projection = Linear(hidden_size, name="output", **options)
+        self.output_projection = self._linear(hidden_size, "output")
         self.output_projection.build((None, None, self.num_heads * self.head_size))
         if self.relations is not None:
             self.relations.build()
@@ -242,15 +238,9 @@ class SelfAttention(keras.layers.Layer):
     ) -> tf.Tensor:
         """Attends, from float [B, S, D] to float [B, S, D].
 
-        Args:
-            hidden_states: float [B, S, D].
-            features: token features int [B, S], or what `TokenFeatures.of` takes.
-            plan: the result of `plan(features)` instead, for callers with several layers.
-            training: whether dropout is on.
-            seed: int32 [2], from the dropout's `draw_seed`; None draws one.
-
-        Raises:
-            ValueError: without features and without a plan.
+        It takes token features int [B, S], or what `TokenFeatures.of` takes; or, for callers with
+        several layers, the result of `plan(features)`; ValueError without both. The seed, int32
+        [2], is from the dropout's `draw_seed`; None draws one.
         """
         training = bool(training)
         if plan is None:
@@ -327,9 +317,6 @@ class MultiViewAttention(SelfAttention):
             None for the longest one where this is faster.
         **kwargs: temperature, dropout and initializer_range of `SelfAttention`, and Keras's.
 
-    Raises:
-        ValueError: if a size or the ratio cannot work.
-
     Example:
         >>> from mate_tf.features.token_features import TokenFeatures
         >>> ids = tf.constant([[0, 0, 1, 1, 2, 2]])
@@ -371,10 +358,8 @@ class MultiViewAttention(SelfAttention):
             dense_up_to=dense_up_to,
         )
         if architecture == "mate_tableformer":
-            relations = dict(
-                relation_kind=relation_kind, disabled_relations=tuple(disabled_relations)
-            )
-            options |= relations
+            disabled = tuple(disabled_relations)
+            options |= dict(relation_kind=relation_kind, disabled_relations=disabled)
         attention = from_dict(AttentionConfig, options, "attention")
         super().__init__(num_heads, head_size, attention, **kwargs)
 

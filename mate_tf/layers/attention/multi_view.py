@@ -257,11 +257,8 @@ class MultiViews(ByGroups):
         if not self.attention.original_bucketing:
             # Rolling joins the two ends of the long part, and repeats buckets if there are few.
             index = tf.range(buckets)
-            exists = [
-                index >= 0,
-                index + 1 < buckets,
-                index >= 1,
-            ]  # its own, the next, the previous
+            # Its own bucket, the next one, the previous one.
+            exists = [index >= 0, index + 1 < buckets, index >= 1]
             in_window = tf.repeat(tf.stack(exists, axis=1), bucket_size, axis=1)  # [N, W]
             with_global = tf.pad(in_window, [[0, 0], [global_size, 0]], constant_values=True)
             long_mask &= with_global[:, None]

@@ -52,10 +52,8 @@ def pairwise_relation(
 ) -> tf.Tensor:
     """The relation of each of F queries to each of T keys (TableFormer paper, section 4.1).
 
-    Disabled relations count as "other" (section 5.6).
-
-    Returns:
-        int32 [..., F, T], indices of RELATION_NAMES; padding has 0.
+    They are indices of RELATION_NAMES, int32 [..., F, T]; padding has 0. Disabled ones count as
+    "other" (section 5.6).
     """
     table = _relation_table(disabled)
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
@@ -70,8 +68,7 @@ def pairwise_relation(
 def neighbouring_row(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
     """Whether each of T keys is a cell above or below each of F queries, in the same column.
 
-    Returns:
-        int32 [..., F, T]: 0 above, 1 below, -1 neither.
+    0 is above, 1 below, -1 neither: int32 [..., F, T].
     """
     query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
     key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
@@ -164,13 +161,8 @@ class RelationBias(keras.layers.Layer):
 def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
     """The relations' part of the attention scores, after their division.
 
-    Args:
-        query: float [B, h, ..., F, E].
-        one_hot: float [B, K, ..., F, T].
-        *tables: of `RelationBias.tables`.
-
-    Returns:
-        float [B, h, ..., F, T].
+    From queries float [B, h, ..., F, E], one-hot relations [B, K, ..., F, T] and the tables of
+    `RelationBias.tables` to float [B, h, ..., F, T].
     """
     bias_table, *embedding_table = tables
     scores = _biases(bias_table, one_hot)
@@ -254,7 +246,7 @@ def allowed_tags(rules: str) -> np.ndarray:
     The rules are "paper" or "extended".
     """
     allowed = _with_extensions(HARD_RULES, rules)
-    allowed[0], allowed[:, 0] = True, True
+    allowed[0] = allowed[:, 0] = True
     return allowed
 
 

@@ -74,15 +74,9 @@ class Sums(NamedTuple):
 class Rounds:
     """All pairs of tiles that meet, for the layers of an encoder.
 
-    In a graph the layers share one program for each direction, which is made once.
-
-    Args:
-        num_pairs: int32, the number of pairs.
-        size: the largest number of pairs of a round.
-        pairs: returns the pairs of the round that starts with a pair, int32.
-
-    Attributes:
-        first: the pairs of the first round; None in XLA.
+    A round has at most `size` of the `num_pairs` pairs, int32; `pairs` returns those of the round
+    that starts with a pair, int32. `first` are those of the first round; None in XLA. In a graph
+    the layers share one program for each direction, which is made once.
     """
 
     def __init__(
@@ -123,15 +117,9 @@ class Rounds:
 
 
 def attend_in_rounds(rounds: Rounds, tiles: Projected, weighing: Weighing) -> tf.Tensor:
-    """Attention between some pairs of tiles.
+    """Attention between some pairs of tiles, float [T, H, R, E] each, the queries already scaled.
 
-    Args:
-        rounds: the pairs.
-        tiles: float [T, H, R, E] each, the queries already scaled.
-        weighing: relations and dropout.
-
-    Returns:
-        float [T, H, R, E]; zero for a query without a key.
+    Returns float [T, H, R, E]; zero for a query without a key.
     """
 
     @custom_gradient
@@ -155,8 +143,8 @@ def _forward(rounds: Rounds, tiles: Projected, weighing: Weighing) -> tuple[tf.T
     wide = lowest.dtype
 
     def add_round(start: tf.Tensor, pairs: TilePairs, state: Sums) -> Sums:
-        places = pairs.query_tile[0] + tf.range(pairs.num_query_tiles())
-        before = Sums(*(tf.gather(one, places) for one in state))
+        queries = pairs.query_tile[0] + tf.range(pairs.num_query_tiles())  # [t]
+        before = Sums(*(tf.gather(one, queries) for one in state))
         new = _sums(start, pairs, tiles, weighing, before.highest)
         kept = tf.exp(before.highest - new.highest)  # [t, H, R]
         after = Sums(
@@ -165,7 +153,7 @@ def _forward(rounds: Rounds, tiles: Projected, weighing: Weighing) -> tuple[tf.T
             new.highest,
         )
         both = zip(state, after, strict=True)
-        return Sums(*(tf.tensor_scatter_nd_update(old, places[:, None], one) for old, one in both))
+        return Sums(*(tf.tensor_scatter_nd_update(old, queries[:, None], one) for old, one in both))
 
     def in_rounds() -> tuple[tf.Tensor, tf.Tensor]:
         state = Sums(tf.zeros(tf.shape(tiles.query), wide), tf.zeros_like(lowest), lowest)
@@ -263,15 +251,13 @@ def _backward(
         of_scores = weights * (tf.cast(of_weights, wide) - of_mean[..., None])
         to_query, to_key, *to_tables = tape.gradient(scores, sources, tf.cast(of_scores, narrow))
         to_value = tf.einsum("MHFT,MHFE->MHTE", dropped, of_context)
-        places = (pairs.query_tile, pairs.key_tile, pairs.key_tile)
-        to_tiles = zip(sums[:3], places, (to_query, to_key, to_value), strict=True)
-        return [
-            *(
-                tf.tensor_scatter_nd_add(total, place[:, None], tf.cast(part, wide))
-                for total, place, part in to_tiles
-            ),
-            *(total + tf.cast(part, wide) for total, part in zip(sums[3:], to_tables, strict=True)),
-        ]
+        tiles_of_pairs = (pairs.query_tile, pairs.key_tile, pairs.key_tile)
+        parts = [tf.cast(part, wide) for part in (to_query, to_key, to_value, *to_tables)]
+        scattered = map(
+            lambda total, tile, part: tf.tensor_scatter_nd_add(total, tile[:, None], part),
+            *(sums[:3], tiles_of_pairs, parts),
+        )
+        return [*scattered, *map(tf.add, sums[3:], parts[3:])]
 
     inputs = (*tiles, *weighing.tables)
     sums = rounds.run(add_round, [tf.zeros(tf.shape(one), wide) for one in inputs])

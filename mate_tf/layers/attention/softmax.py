@@ -35,13 +35,11 @@ def weighted_sum(
     dropout: SeededDropout | None = None,
     scores_are_small: tf.Tensor | None = None,
 ) -> tf.Tensor:
-    """The sum of the values of all T keys, weighted by a softmax of their scores.
+    """The sum of the values of all T keys, weighted by a softmax of their scores: [..., F, E].
 
     It is computed in float32, whatever the dtype of the scores. If the scores are small (the result
-    of `scores_are_small`), so are their exponentials, and no maximum is subtracted first.
-
-    Returns:
-        float [..., F, E]. For a query without a key it is finite, and has no other meaning.
+    of `scores_are_small`), so are their exponentials, and no maximum is subtracted first. For a
+    query without a key it is finite, and has no other meaning.
     """
 
     def by_softmax() -> tf.Tensor:
@@ -50,11 +48,11 @@ def weighted_sum(
         )
         if dropout is not None:
             probabilities = dropout(probabilities)
-        if len(attended) == 1:
-            (part,) = attended
-            return tf.einsum(part.equation, probabilities, part.values)
-        sizes = [tf.shape(part.scores)[-1] for part in attended]
-        parts = zip(tf.split(probabilities, sizes, axis=-1), attended, strict=True)
+        split = [probabilities]
+        if len(attended) > 1:
+            sizes = [tf.shape(part.scores)[-1] for part in attended]
+            split = tf.split(probabilities, sizes, axis=-1)
+        parts = zip(split, attended, strict=True)
         return tf.add_n([tf.einsum(part.equation, weights, part.values) for weights, part in parts])
 
     def by_exponentials() -> tf.Tensor:

@@ -31,6 +31,7 @@ from mate_tf.layers.attention.patterns import (
     sequence_length,
 )
 from mate_tf.layers.basic import SeededDropout
+from mate_tf.layers.compilation import refuse_unless
 
 # Labels of pairs with a global token: token to another global token, to its row, to its column;
 # global token to another token, row to its token, column to its token; global token to another, to
@@ -43,12 +44,9 @@ def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
 
     Only tokens of the table belong to a row or column; a token of column 0 belongs to a row only.
 
-    From features int [B, S]; returns int32 [B, S, G].
-
-    Raises:
-        ValueError: if an example has more rows or columns than there are global tokens, and they
-            are not shared. In a graph it is an `InvalidArgumentError` when it runs. XLA drops
-            assertions: there, such rows and columns belong to no global token.
+    From features int [B, S]; returns int32 [B, S, G]. If an example has more rows or columns than
+    there are global tokens, and they are not shared, it is refused (`refuse_unless`); in XLA such
+    rows and columns belong to no global token.
     """
     half = attention.num_global_tokens // 2
     in_table = _real(features) & tf.equal(features.segment_ids, 1)  # [B, S]
@@ -59,28 +57,21 @@ def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
         row = tf.where(row >= 0, row % half, -1)
         column = tf.where(column >= 0, column % half, -1)
     else:
-        checks += _at_most(half, row, "rows, the header row among them,", attention)
-        checks += _at_most(half, column, "columns", attention)
+        names = {"rows, the header row among them,": row, "columns": column}
+        for name, ids in names.items():
+            count = tf.reduce_max(ids) + 1
+            checks += refuse_unless(
+                count <= half,
+                f"expected at most {half} {name} with num_global_tokens "
+                f"{attention.num_global_tokens}, got",
+                count,
+                "in an example; raise num_global_tokens or set share_global_tokens",
+            )
     with tf.control_dependencies(checks):
         numbers = tf.range(half)
         own_row = tf.cast(tf.equal(row[..., None], numbers), tf.int32)  # [B, S, G / 2]
         own_column = tf.cast(tf.equal(column[..., None], numbers), tf.int32)
         return tf.concat([own_row, 2 * own_column], axis=-1)
-
-
-def _at_most(limit: int, ids: tf.Tensor, what: str, attention: TableETCConfig) -> list:
-    """Refuses ids of at least `limit`: at once if they are known, else by an assertion."""
-    count = tf.reduce_max(ids) + 1
-    before = (
-        f"expected at most {limit} {what} with num_global_tokens {attention.num_global_tokens}, got"
-    )
-    after = "in an example; raise num_global_tokens or set share_global_tokens"
-    known = tf.get_static_value(count)
-    if known is None:
-        return [tf.debugging.Assert(count <= limit, [before, count, after])]
-    if known > limit:
-        raise ValueError(f"{before} {known} {after}")
-    return []
 
 
 def _real(features: TokenFeatures) -> tf.Tensor:
@@ -119,21 +110,16 @@ def all_pairs_plan(features: TokenFeatures, attention: TableETCConfig) -> AllPai
     position = tf.range(length)
     distance = position - position[:, None]  # [S, S], how far each key is after each query
     near = tf.abs(distance) <= attention.local_radius
-    local = tf.concat([tf.ones([length, size], tf.bool), near], axis=1)  # [S, G + S]
-    allowed = tf.concat([tf.ones([size, size + length], tf.bool), local], axis=0)
+    allowed = tf.pad(near, [[size, 0], [size, 0]], constant_values=True)  # [G + S, G + S]
 
     def repeated(label: tf.Tensor) -> tf.Tensor:
         return tf.repeat(label[None], batch, axis=0)
 
     largest = attention.max_relative_distance
     by_distance = DISTANCE + tf.clip_by_value(distance, -largest, largest) + largest
-    from_global = tf.concat(
-        [
-            GLOBAL_TO_GLOBAL + repeated(tf.eye(size, dtype=tf.int32)),
-            FROM_GLOBAL + tf.transpose(to_global, [0, 2, 1]),
-        ],
-        axis=2,
-    )  # [B, G, G + S]
+    to_token = FROM_GLOBAL + tf.transpose(to_global, [0, 2, 1])  # [B, G, S]
+    between = GLOBAL_TO_GLOBAL + repeated(tf.eye(size, dtype=tf.int32))  # [B, G, G]
+    from_global = tf.concat([between, to_token], axis=2)  # [B, G, G + S]
     from_token = tf.concat([to_global, repeated(by_distance)], axis=2)  # [B, S, G + S]
     return AllPairsPlan(
         mask=(allowed & keys[:, None])[:, None],
@@ -221,15 +207,9 @@ def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
     leading = tf.shape(scores)[:-2]
     beyond = tf.concat([leading, [radius, largest - inner]], axis=0)
     row = 4 * radius
-    strip = tf.concat(
-        [
-            tf.broadcast_to(first, beyond),
-            scores,
-            tf.broadcast_to(last, beyond),
-            tf.zeros_like(first),
-        ],
-        axis=-1,
-    )  # [..., R, 4 * R]: distances from -(2 * R - 1) to 2 * R - 1, and one place to shift
+    before, after = tf.broadcast_to(first, beyond), tf.broadcast_to(last, beyond)
+    # [..., R, 4 * R]: distances from -(2 * R - 1) to 2 * R - 1, and one place to shift
+    strip = tf.concat([before, scores, after, tf.zeros_like(first)], axis=-1)
     flat = tf.reshape(strip, tf.concat([leading, [radius * row]], axis=0))
     _, flat, _ = tf.split(flat, [radius - 1, radius * (row - 1), 1], axis=-1)
     shifted = tf.reshape(flat, tf.concat([leading, [radius, row - 1]], axis=0))
@@ -284,17 +264,11 @@ class TableETC:
             label = tf.repeat(plan.label[:, None], self.heads.num_heads, axis=1)  # [B, H, F, T]
             bias = tf.gather(by_label, label, batch_dims=3)
             return heads_first(dense_attention(query, key, value, plan.mask, bias=bias, **options))
-        queries, keys, values = (
-            global_local_views(
-                tensor, self.attention.num_global_tokens, self.attention.local_radius
-            )
-            for tensor in (query, key, value)
-        )
-        global_bias, long_bias = self._label_scores(queries, table, plan)
+        size, radius = self.attention.num_global_tokens, self.attention.local_radius
+        views = [global_local_views(tensor, size, radius) for tensor in (query, key, value)]
+        global_bias, long_bias = self._label_scores(views[0], table, plan)
         context = multi_view_attention(
-            queries,
-            keys,
-            values,
+            *views,
             global_mask=plan.global_mask,
             long_mask=plan.long_mask,
             global_bias=global_bias,
@@ -307,21 +281,23 @@ class TableETC:
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan
     ) -> tuple[tf.Tensor, tf.Tensor]:
         """The labels' part of the scores: float [B, H, G, G + S] and [B, H, N, R, G + W]."""
-        to_global, from_global, between, distance = tf.split(
-            table,
-            [FROM_GLOBAL, GLOBAL_TO_GLOBAL - FROM_GLOBAL, DISTANCE - GLOBAL_TO_GLOBAL, -1],
-        )
+        sizes = [FROM_GLOBAL, GLOBAL_TO_GLOBAL - FROM_GLOBAL, DISTANCE - GLOBAL_TO_GLOBAL, -1]
+        to_global, from_global, between, distance = tf.split(table, sizes)
 
         def by_label(part: tf.Tensor, vectors: tf.Tensor) -> tf.Tensor:
             return tf.einsum("bh...e,khe->bh...k", part, vectors)
 
+        def by_membership(part: tf.Tensor, vectors: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
+            return scores_by_membership(by_label(part, vectors), label)
+
+        global_, long = queries.global_, queries.long
         itself = tf.eye(self.attention.num_global_tokens, dtype=tf.int32)
         global_scores = [
-            scores_by_membership(by_label(queries.global_, between), itself),
-            scores_by_membership(by_label(queries.global_, from_global), plan.membership),
+            by_membership(global_, between, itself),
+            by_membership(global_, from_global, plan.membership),
         ]
         long_scores = [
-            scores_by_membership(by_label(queries.long, to_global), plan.long_membership),
-            scores_by_distance(by_label(queries.long, distance)),
+            by_membership(long, to_global, plan.long_membership),
+            scores_by_distance(by_label(long, distance)),
         ]
         return tf.concat(global_scores, axis=-1), tf.concat(long_scores, axis=-1)
