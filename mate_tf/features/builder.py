@@ -115,18 +115,13 @@ class FeatureBuilder:
     ) -> Example:
         """Converts a question, with or without supervision, and its table, or None for a sentence.
 
-        `require_answers` says whether an answer without a token in the sequence is an error, as in
-        training, or only counted in the report, as in evaluation.
+        The features are in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
+        the example, question_id_ints [64] for the end of the id, and the ids as bytes, object [1].
+        Padding is 0, but NaN in numeric_values and 1 in numeric_values_scale. A histogram row has
+        the row id after the last one kept. With a tagger there are also part_of_speech_ids [S].
 
-        Returns:
-            The features in TAPAS's classifier schema: int32 or float32 [S] for the tokens, [1] for
-            the example, question_id_ints [64] for the end of the id, and the ids as bytes, object
-            [1]. Padding is 0, but NaN in numeric_values and 1 in numeric_values_scale. A histogram
-            row has the row id after the last one kept. With a tagger also part_of_speech_ids [S].
-
-        Raises:
-            ConversionError: if the table has too many rows or columns, if the sequence is too long,
-                or if require_answers and an answer has no token.
+        ConversionError if the table has too many rows or columns, if the sequence is too long, or
+        if an answer has no token and `require_answers`, as in training.
         """
         return self._build(table, question, require_answers, self._pieces([(table, question)]))
 
@@ -155,8 +150,8 @@ class FeatureBuilder:
         pieces: Mapping[str, list[int]],
     ) -> Example:
         config = self.config
-        of_table = "" if table is None else f"table '{table.table_id}', "
-        where = f"({of_table}question '{question.question_id}')"
+        named = "" if table is None else f"table '{table.table_id}', "
+        where = f"({named}question '{question.question_id}')"
         num_rows = 0 if table is None else check_size(config, table)
         tokens = no_table() if table is None else self._tokenized(table)
         text_ids = [self.wordpiece.cls]
@@ -178,16 +173,14 @@ class FeatureBuilder:
 
         labels = label(question.answer_coordinates, question.answers)
         previous = label(question.previous_coordinates, question.previous_answers)
-        answers_dropped = labels.num_missing + previous.num_missing
+        num_missing = labels.num_missing + previous.num_missing
         may_miss = config.label_answer_spans and config.original_conversion
-        if answers_dropped and require_answers and not may_miss:
-            found = labels.num_found + previous.num_found
+        if num_missing and require_answers and not may_miss:
+            num_found = labels.num_found + previous.num_found
             unit = "texts" if config.label_answer_spans else "cells"
+            expected = f"expected {num_found + num_missing} answer {unit} in the sequence"
             raise ConversionError(
-                "answer cut off",
-                f"expected {found + answers_dropped} answer {unit} in the sequence, got {found} "
-                f"{where}",
-                "raise max_seq_length",
+                "answer cut off", f"{expected}, got {num_found} {where}", "raise max_seq_length"
             )
         features = layout.features() | {
             # A histogram row has the id after the last row kept.
@@ -204,7 +197,7 @@ class FeatureBuilder:
             tag_ids = self._part_of_speech_ids(question, self.tagger)
             features[PART_OF_SPEECH] = np.zeros(layout.length, np.int32)
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
-        return Example(features, _report(tokens, layout, labels, previous))
+        return Example(features, _report(tokens, layout, num_missing))
 
     def _pieces(self, pairs: Iterable[tuple[Table | None, Question]]) -> dict[str, list[int]]:
         """The piece ids of each text around the tables, tokenized together."""
@@ -305,18 +298,16 @@ def _label_spans(
     return _Labels(labels[kept], num_found, num_missing)
 
 
-def _report(
-    tokens: TokenizedTable, layout: Layout, labels: _Labels, previous: _Labels
-) -> ConversionReport:
-    """Counts what is not in the sequence; `previous` are the previous question's labels."""
+def _report(tokens: TokenizedTable, layout: Layout, answers_dropped: int) -> ConversionReport:
+    """Counts what is not in the sequence."""
     tokens_of_cell = layout.tokens_of_cell
     row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
-    num_rows = int(row_remains[1 : tokens.num_rows + 1].sum())
-    num_of_rows = int(row_remains[tokens.row_ids].sum())
+    rows_kept = int(row_remains[1 : tokens.num_rows + 1].sum())
+    tokens_of_rows = int(row_remains[tokens.row_ids].sum())
     return ConversionReport(
         num_tokens=layout.num_tokens,
-        rows_dropped=tokens.num_rows - num_rows,
+        rows_dropped=tokens.num_rows - rows_kept,
         columns_dropped=tokens.num_columns - int((tokens_of_cell.max(axis=0) > 0).sum()),
-        tokens_trimmed=num_of_rows - int(tokens_of_cell.sum()),
-        answers_dropped=labels.num_missing + previous.num_missing,
+        tokens_trimmed=tokens_of_rows - int(tokens_of_cell.sum()),
+        answers_dropped=answers_dropped,
     )

@@ -56,41 +56,29 @@ class MaskedLmBuilder:
         rng: random.Random,
         negative: Table | None = None,
     ) -> dict[str, np.ndarray]:
-        """Draws an example.
+        """Draws an example of a table and texts about it.
 
-        It draws, in this order: the text (draw_text), whether the negative replaces the table (if
-        there is a negative), the table's size (draw_corner) and the masks (draw_masks).
+        It draws, in this order: the text (draw_text), whether the negative, another table, replaces
+        the table (if there is one), the table's size (draw_corner) and the masks (draw_masks).
+        Without a table the first text is used from its beginning, of any length.
 
-        Args:
-            table: the table; None for text without a table.
-            texts: about the table. Without one the first is used from its beginning, of any length.
-            rng: the generator.
-            negative: another table, which replaces the first one in half of the cases.
+        The features are those of tokens [S] as in FeatureBuilder.build, table_id and table_id_hash
+        [1], masked_lm_positions and masked_lm_ids int32 [P], masked_lm_weights float32 [P],
+        next_sentence_labels and is_random_table int32 [1], 1 for a negative. Without a question all
+        relations are 0. If fewer than P tokens are masked, positions, ids and weights end in zeros;
+        no token is masked if every word and cell is too long.
 
-        Returns:
-            The features by name: those of tokens [S] as in FeatureBuilder.build, table_id and
-            table_id_hash [1], masked_lm_positions and masked_lm_ids int32 [P], masked_lm_weights
-            float32 [P], next_sentence_labels and is_random_table int32 [1], 1 for a negative.
-            Without a question all relations are 0. If fewer than P tokens are masked, positions,
-            ids and weights end in zeros; no token is masked if every word and cell is too long.
-
-        Raises:
-            ConversionError: if the texts are too short (reason "no fitting text", with
-                require_text), or the table's first header and cell do not fit (reason "too long").
-            ValueError: if there is neither a table nor a text.
+        ConversionError if the texts are too short (reason "no fitting text", with require_text), or
+        the table's first header and cell do not fit (reason "too long"); ValueError if there is
+        neither a table nor a text.
         """
+        config, is_inner = self.config, self.wordpiece.is_inner
         ids_of_texts = self._text_ids(tuple(map(normalize_for_match, texts)))
-        shortest = self.config.min_text_length
-        if not self.config.require_text:
+        shortest = config.min_text_length
+        if not config.require_text:
             shortest = min(shortest, sum(map(len, ids_of_texts)))
-        ids = draw_text(
-            ids_of_texts,
-            self.wordpiece.is_inner,
-            shortest,
-            self.config.max_text_length,
-            self.config.join_texts,
-            rng,
-        )
+        longest, join = config.max_text_length, config.join_texts
+        ids = draw_text(ids_of_texts, is_inner, shortest, longest, join, rng)
         is_negative = negative is not None and rng.random() < _SHARE_OF_NEGATIVES
         table = negative if is_negative else table
         if table is None:
@@ -148,15 +136,11 @@ class MaskedLmBuilder:
     def _mask(self, features: dict[str, np.ndarray], rng: random.Random) -> dict[str, np.ndarray]:
         """Masks tokens in features["input_ids"], in place, and returns their labels."""
         num_tokens = int(features["input_mask"].sum())
-        input_ids = features["input_ids"][:num_tokens]
-        most = self.config.max_predictions
+        names = ("input_ids", "column_ids", "row_ids")
+        input_ids, column_ids, row_ids = (features[name][:num_tokens] for name in names)
+        most, original = self.config.max_predictions, self.config.original_conversion
         words = whole_words(
-            input_ids,
-            features["column_ids"][:num_tokens],
-            features["row_ids"][:num_tokens],
-            self.wordpiece,
-            whole_cells=self.config.whole_cells,
-            original=self.config.original_conversion,
+            input_ids, column_ids, row_ids, self.wordpiece, self.config.whole_cells, original
         )
         num_predictions = min(most, max(1, round(num_tokens * self.config.masking_probability)))
         masks = draw_masks(words, num_predictions, self.wordpiece.mask, len(self.wordpiece), rng)

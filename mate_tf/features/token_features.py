@@ -42,36 +42,31 @@ class TokenFeatures(NamedTuple):
 
     @classmethod
     def of(cls, features: "TokenFeatures | Mapping[str, Any] | Sequence[Any]") -> "TokenFeatures":
-        """Token features as int32 tensors.
+        """Token features as int32 tensors, of integers of any type.
 
-        Args:
-            features: integers of any type; also a mapping or a sequence of fields, as Keras passes
-                the inputs of a functional model. A mapping may lack those that only the embedding
-                reads: they are zeros.
-
-        Raises:
-            ValueError: if one of STRUCTURE is missing, has no integers, or differs in shape.
+        They may also be a mapping or a sequence of fields, as Keras passes the inputs of a
+        functional model. A mapping may lack those that only the embedding reads: they are zeros.
+        ValueError if one of STRUCTURE is missing, has no integers, or differs in shape.
         """
         if isinstance(features, Mapping):
             if missing := [name for name in STRUCTURE if name not in features]:
                 raise ValueError(f"expected the token features {STRUCTURE}, missing {missing}")
-            given = {name: features[name] for name in cls._fields if name in features}
-            features = cls.from_dict(_zeros(given) | given)
+            features = cls.from_dict(_zeros(features) | dict(features))
         elif not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
             raise ValueError(
                 f"expected {len(TAPAS_FEATURES)} or {len(cls._fields)} token features, got "
                 f"{len(features)}"
             )
         named = zip(cls._fields, features, strict=False)
-        found = cls(*(None if field is None else _int32(name, field) for name, field in named))
-        expected = found.input_mask.shape
-        for name, field in found._asdict().items():
+        tensors = cls(*(None if field is None else _int32(name, field) for name, field in named))
+        expected = tensors.input_mask.shape
+        for name, field in tensors._asdict().items():
             if field is not None and not expected.is_compatible_with(field.shape):
                 raise ValueError(
                     f"expected token features of one shape, got {name} of {tuple(field.shape)} and "
                     f"input_mask of {tuple(expected)}"
                 )
-        return found
+        return tensors
 
     @classmethod
     def from_dict(cls, features: Mapping[str, Any]) -> "TokenFeatures":

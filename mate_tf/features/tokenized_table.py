@@ -126,11 +126,11 @@ def tokenize_table(
         column_values = tuple(map(numeric.values_of_column, read, columns))
         conventions = tuple(column.convention for column in read)
         totals = table.total_rows
-    for column, of_column in enumerate(column_values, start=1):
-        ranked = {row: value for row, value in of_column.items() if row not in totals}
+    for column, by_row in enumerate(column_values, start=1):
+        ranked = {row: value for row, value in by_row.items() if row not in totals}
         for row, rank in numeric.ranks(ranked).items():
             ranks[:, row + 1, column] = rank
-        for row, value in of_column.items():
+        for row, value in by_row.items():
             if isinstance(value, float):
                 values[row + 1, column] = value
     return TokenizedTable(
@@ -157,15 +157,15 @@ def no_table() -> TokenizedTable:
 def question_relations(tokens: TokenizedTable, question: str, original: bool = False) -> np.ndarray:
     """How a question's numbers compare with each cell's (numeric.relations): int32 [R+1, C+1]."""
     grid = np.zeros(tokens.column_ranks.shape, np.int32)
-    conventions = tokens.conventions
-    if conventions is None:
-        of_columns = [numeric.text_values(question, original)] * len(tokens.column_values)
-    else:
-        read = {found: numeric.question_values(question, found) for found in set(conventions)}
-        of_columns = [read[convention] for convention in conventions]
-    for column, values in enumerate(tokens.column_values):
-        for row, bits in numeric.relations(of_columns[column], values).items():
-            grid[row + 1, column + 1] = bits
+    conventions = tokens.conventions or [None] * len(tokens.column_values)
+    read = {
+        it: numeric.question_values(question, it) if it else numeric.text_values(question, original)
+        for it in set(conventions)
+    }
+    columns = zip(tokens.column_values, conventions, strict=True)
+    for column, (values, convention) in enumerate(columns, start=1):
+        for row, bits in numeric.relations(read[convention], values).items():
+            grid[row + 1, column] = bits
     return grid
 
 

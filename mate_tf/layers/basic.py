@@ -30,6 +30,11 @@ def normal_initializer(stddev: float) -> keras.initializers.Initializer:
     return keras.initializers.TruncatedNormal(stddev=stddev)
 
 
+def attributes(layer: keras.layers.Layer, *names: str) -> dict[str, Any]:
+    """Some attributes of a layer by name, for its config."""
+    return {name: getattr(layer, name) for name in names}
+
+
 def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) -> tf.Tensor:
     """An input x times P(X <= x) of a standard normal X (their section 2): float [...].
 
@@ -127,11 +132,7 @@ class Linear(keras.layers.Layer):
         return (*input_shape[:-1], self.units)
 
     def get_config(self):
-        return super().get_config() | {
-            "units": self.units,
-            "activation": self.activation,
-            "initializer_range": self.initializer_range,
-        }
+        return super().get_config() | attributes(self, "units", "activation", "initializer_range")
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -175,7 +176,7 @@ class LayerNorm(keras.layers.Layer):
         return input_shape
 
     def get_config(self):
-        return super().get_config() | {"epsilon": self.epsilon}
+        return super().get_config() | attributes(self, "epsilon")
 
 
 @functools.cache
@@ -310,7 +311,7 @@ class Dropout(keras.layers.Layer):
         return input_shape
 
     def get_config(self) -> dict[str, Any]:
-        return super().get_config() | {"rate": self.rate, "seed": self.seed}
+        return super().get_config() | attributes(self, "rate", "seed")
 
 
 def draw_seed(generator: keras.random.SeedGenerator) -> tf.Tensor:

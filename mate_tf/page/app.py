@@ -17,10 +17,10 @@ from html import escape
 from typing import Any
 
 from mate_tf.page.page import (
+    DEFAULTS,
     EXAMPLES,
     LABELS,
     MOST_ASKED,
-    NOT_SAID,
     TABLES,
     WORKBOOKS,
     Asked,
@@ -52,18 +52,12 @@ def serving(
 ) -> Iterator[str]:
     """Serves the page in a thread, and gives its address; at the end no visitor's file is left.
 
-    Args:
-        predictor: a `Predictor`.
-        model_name: the folder or name of the model; the page shows its last part.
-        host: the address to listen at.
-        port: where; None for the first that is free from 7860 on.
-        with_tool: whether `Page.ask_table` is served as a tool for assistants (MCP).
-        names: by which a proxy asks for the page, beside this machine's own.
+    The page shows the last part of the model's folder or name. It listens at a host's port, by
+    default the first free one from 7860 on. `with_tool` serves `Page.ask_table` as a tool for
+    assistants (MCP); a proxy may ask by `names` beside this machine's own.
 
-    Raises:
-        ModuleNotFoundError: if gradio is not installed, or what it needs for the tool.
-        OSError: if the port is taken, there is no such address, or the page takes longer than a
-            minute to start.
+    ModuleNotFoundError without gradio, or what it needs for the tool; OSError if the port is taken,
+    there is no such address, or the page takes longer than a minute to start.
     """
     import_gradio(with_tool)
     before = os.environ.get(_VARIABLE)
@@ -199,21 +193,21 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         earlier = gr.update(samples=[[old.label] for old in past], visible=True)
         return [past, earlier, gr.update(visible=one.has_cells, value=False)]
 
-    def shown(path: str | None, text: str, said: Sequence[Any] = NOT_SAID) -> list[Any]:
-        found = page.show(path, text, said)
+    def shown(path: str | None, text: str, options: Sequence[Any] = DEFAULTS) -> list[Any]:
+        table = page.show(path, text, options)
         is_workbook = path is not None and pathlib.Path(path).suffix.lower() in WORKBOOKS
         applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
-        of_fields: list[dict[str, Any]] = [
+        fields: list[dict[str, Any]] = [
             {"value": value, "visible": visible}
-            for value, visible in zip(said, applies, strict=True)
+            for value, visible in zip(options, applies, strict=True)
         ]
-        if found.sheets:
-            of_fields[4] |= {"visible": True, "choices": [("automatic", ""), *found.sheets]}
-        fields = [gr.update(**of_field) for of_field in of_fields]
-        return [found.html, gr.update(visible=found.may_change), hidden, *fields]
+        if table.sheets:
+            fields[4] |= {"visible": True, "choices": [("automatic", ""), *table.sheets]}
+        updates = [gr.update(**field) for field in fields]
+        return [table.html, gr.update(visible=table.may_change), hidden, *updates]
 
-    def show_given(path: str | None, text: str, *said: Any) -> list[Any]:
-        return [*shown(path, text, said or NOT_SAID), *forgotten()]
+    def show_given(path: str | None, text: str, *options: Any) -> list[Any]:
+        return [*shown(path, text, options or DEFAULTS), *forgotten()]
 
     def show_pasted(path: str | None, text: str) -> list[Any]:
         is_example = gr.update(visible=not text.strip() or text in TABLES)
@@ -229,10 +223,10 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
             yield [html, *(gr.skip() for _ in (*others, *kept))]
 
     def ask_given(
-        path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *said: Any
+        path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *options
     ) -> Iterator[list[Any]]:
-        answers = page.ask(path, text, words, said, past[0].answer if follows and past else None)
-        yield from answered(answers, past, hidden)
+        after = past[0].answer if follows and past else None
+        yield from answered(page.ask(path, text, words, options, after), past, hidden)
 
     def ask_example(index: int) -> Iterator[list[Any]]:
         words, text, _ = EXAMPLES[index]
@@ -240,10 +234,10 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         yield from answered(page.ask(None, text, words), (), *others)
 
     def ask_again(
-        index: int, path: str | None, text: str, past: tuple[Asked, ...], *said: Any
+        index: int, path: str | None, text: str, past: tuple[Asked, ...], *options: Any
     ) -> Iterator[list[Any]]:
         old = past[index]
-        answers = page.ask(path, text, old.question, said, old.after)
+        answers = page.ask(path, text, old.question, options, old.after)
         yield from answered(answers, past, old.question, hidden)
 
     quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}
@@ -292,7 +286,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         [*table[:3], *kept],
     )
     ui.share.click(
-        lambda *asked: gr.update(value=page.link(*asked), visible=True),
+        lambda *inputs: gr.update(value=page.link(*inputs), visible=True),
         [*given, ui.question, *ui.reading],
         ui.link,
         **quiet,
@@ -414,8 +408,7 @@ def _running(app: Any, guarded: Any, listener: socket.socket) -> Iterator[None]:
 def import_gradio(with_tool: bool = False) -> Any:
     """The module gradio, which from then on reports nothing to anybody.
 
-    Raises:
-        ModuleNotFoundError: if it is not installed, or what the tool for assistants needs.
+    ModuleNotFoundError without it, or without what the tool for assistants needs.
     """
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when it is imported, and later
     if with_tool:

@@ -20,8 +20,8 @@ from mate_tf.reading.files import ReadOptions
 from mate_tf.tables.drawing import cut, error_text, table_html, with_names
 from mate_tf.tables.table import Table
 
-# What the panel of reading options begins with: nothing is said.
-NOT_SAID: tuple[Any, ...] = ("", "", None, None, "", None, False)
+# What the panel of reading options begins with.
+DEFAULTS: tuple[Any, ...] = ("", "", None, None, "", None, False)
 # The names of the options in the panel, in their order.
 LABELS = (
     *("Delimiter", "Encoding", "Header rows", "Rows to skip"),
@@ -137,55 +137,50 @@ class Page:
         self._predictor = predictor
         self._reader = Reader()
 
-    def table(self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Table:
-        """The file's table, or else the one that somebody pasted.
+    def table(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Table:
+        """The table of a file at a path, or else the one that somebody pasted as text.
 
-        Args:
-            file: its path.
-            pasted: a table as text.
-            said: the fields of `ReadOptions` in their order, "" or None for what is not said.
-
-        Raises:
-            ValueError: if there is neither, or what there is is no table; as `Reader.read`.
+        The options are the fields of `ReadOptions` in their order, "" or None for the default.
+        ValueError if there is neither table, or what there is is none; as `Reader.read`.
         """
-        given = dict(zip(ReadOptions.__dataclass_fields__, said, strict=True))
-        options = ReadOptions(**{name: value for name, value in given.items() if value != ""})
+        values = dict(zip(ReadOptions.__dataclass_fields__, options, strict=True))
+        chosen = ReadOptions(**{name: value for name, value in values.items() if value != ""})
         if file is not None:
             if not pathlib.Path(file).is_file():
                 raise ValueError("expected the file to be here still, it is not; choose it again")
-            return self._reader.read(file, b"", "", options)
+            return self._reader.read(file, b"", "", chosen)
         if not pasted.strip():
             raise ValueError("expected a table, got none; choose a file or paste one")
         # Not without its tabs: a spreadsheet's first cell may be empty.
         content = pasted.strip("\r\n").encode("utf-8", "replace")
-        return self._reader.read(None, content, _PASTED, options)
+        return self._reader.read(None, content, _PASTED, chosen)
 
-    def show(self, file: str | None, pasted: str, said: Sequence[Any] = NOT_SAID) -> Shown:
+    def show(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Shown:
         """The table, or why it is none."""
-        is_said = tuple(said) != NOT_SAID
+        is_changed = tuple(options) != DEFAULTS
         try:
-            table = self.table(file, pasted, said)
+            table = self.table(file, pasted, options)
         except Exception as error:
             is_given = bool(file or pasted.strip()) and isinstance(error, ValueError)
-            return Shown(_error(error, file), is_given or is_said)
+            return Shown(_error(error, file), is_given or is_changed)
         sheets = _sheets(table.assumed)
-        return Shown(_valid(table_html(table)), bool(table.assumed) or is_said, sheets)
+        return Shown(_valid(table_html(table)), bool(table.assumed) or is_changed, sheets)
 
     def ask(
         self,
         file: str | None,
         pasted: str,
         question: str,
-        said: Sequence[Any] = NOT_SAID,
+        options: Sequence[Any] = DEFAULTS,
         after: Answer | None = None,
     ) -> Iterator[tuple[str, Asked | None]]:
         """Yields the answer as HTML with its table, and then again with where the model looked.
 
         Where there is no answer it yields once, why. Where it looked takes longer than the answer.
-        `file`, `pasted` and `said` are as of `table`. A follow-up comes `after` an answer.
+        `file`, `pasted` and `options` are as of `table`. A follow-up comes `after` an answer.
         """
         try:
-            table = self.table(file, pasted, said)
+            table = self.table(file, pasted, options)
         except Exception as error:
             yield _error(error, file), None
             return
@@ -215,14 +210,14 @@ class Page:
         first, *_ = [[*self.ask(None, one.table, one.question)][-1] for one in EXAMPLES]
         return first
 
-    def link(self, file: str | None, pasted: str, question: str, *said: Any) -> str:
+    def link(self, file: str | None, pasted: str, question: str, *options: Any) -> str:
         """The part of a link from its # on, which holds question and table; or why there is none.
 
         No browser sends this part to a server.
         """
         text = io.StringIO()
         try:
-            table = self.table(file, pasted, said)
+            table = self.table(file, pasted, options)
         except Exception as error:
             return _message(error, file)
         csv.writer(text, lineterminator="\n").writerows([table.header, *table.rows])

@@ -4,7 +4,6 @@ Of HTTP that reaches Gradio which the page itself asks for, from its address, up
 are read in processes of their own, which end where one takes too much.
 """
 
-import collections
 import contextlib
 import fnmatch
 import ipaddress
@@ -19,7 +18,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from mate_tf.reading.files import ReadOptions, read_in_sandbox
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import Table, remember
 
 _MEGABYTE = 2**20
 MOST_BYTES = 20 * _MEGABYTE  # of a file, and of pasted text
@@ -181,42 +180,29 @@ def _on_disk(path: pathlib.Path) -> int:
 
 
 MOST_CELLS = 500_000
-_TABLES_KEPT = 8
-_MOST_CELLS_KEPT = 50_000  # of each; more tokens than a model reads
+_MOST_KEPT_CELLS = 400_000  # of the last tables together
 _AT_ONCE = 2
 
 
 class Reader:
     """Reads tables in processes of their own, at most two of them at a time.
 
-    So a question is answered meanwhile. The last small tables are kept: what is shown is asked
-    about next.
+    So a question is answered meanwhile. The last tables are kept: what is shown is asked about
+    next.
     """
 
-    def __init__(self, most_cells: int = MOST_CELLS):
+    def __init__(self, most_cells: int = MOST_CELLS, most_kept: int = _MOST_KEPT_CELLS):
         self._most_cells = most_cells
         self._free = threading.BoundedSemaphore(_AT_ONCE)
-        self._kept: collections.OrderedDict[Any, Table] = collections.OrderedDict()
-        self._lock = threading.Lock()
+        self._remembered = remember(self._read, most=most_kept)
 
     def read(self, file: str | None, content: bytes, name: str, options: ReadOptions) -> Table:
-        """The table of a file, or of content where there is none.
+        """The table of a file, or of content where there is none; errors as `read_in_sandbox`."""
+        return self._remembered((file, content, name, options))
 
-        Raises:
-            ModuleNotFoundError, ValueError: as `read_in_sandbox`.
-        """
-        key = (file, content, options)
-        with self._lock:
-            if key in self._kept:
-                self._kept.move_to_end(key)
-                return self._kept[key]
+    def _read(self, key: tuple[str | None, bytes, str, ReadOptions]) -> Table:
+        file, content, name, options = key
         if file is not None:
             content, name = pathlib.Path(file).read_bytes(), pathlib.Path(file).name
         with self._free:
-            table = read_in_sandbox(content, name, options, self._most_cells)
-        if table.num_rows * table.num_columns <= _MOST_CELLS_KEPT:
-            with self._lock:
-                self._kept[key] = table
-                while len(self._kept) > _TABLES_KEPT:
-                    self._kept.popitem(last=False)
-        return table
+            return read_in_sandbox(content, name, options, self._most_cells)

@@ -20,7 +20,7 @@ import httpx
 import pytest
 
 from mate_tf.page.app import serving
-from mate_tf.page.page import EXAMPLES, NOT_SAID, Page
+from mate_tf.page.page import DEFAULTS, EXAMPLES, Page
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Fake
 from tests.small import ROOT, cases
@@ -491,7 +491,7 @@ def test_a_question_is_refused_where_too_many_wait(monkeypatch):
         dependency = next(one for one in config["dependencies"] if len(one["inputs"]) == 12)
 
         def status() -> int:
-            data = [None, CAPITALS, "wait", False, (), *NOT_SAID]
+            data = [None, CAPITALS, "wait", False, (), *DEFAULTS]
             call = {"data": data, "fn_index": dependency["id"], "session_hash": "s"}
             return client.post(f"{API}/queue/join", json=call).status_code
 

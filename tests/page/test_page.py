@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.page.app import import_gradio
-from mate_tf.page.page import EXAMPLES, NOT_SAID, Page
+from mate_tf.page.page import DEFAULTS, EXAMPLES, Page
 from mate_tf.page.visitors import Files, Guard, Reader
 from mate_tf.reading.files import ReadOptions, read_content
 from scripts.draw_page import headless_browser
@@ -26,7 +26,7 @@ def page():
     return Page(Fake())
 
 
-def last(page: Page, pasted: str, question: str, said=NOT_SAID, **options) -> str:
+def last(page: Page, pasted: str, question: str, said=DEFAULTS, **options) -> str:
     return [*page.ask(None, pasted, question, said, **options)][-1][0]
 
 
@@ -59,7 +59,7 @@ def test_an_error_is_cut_however_long_a_key_of_the_table_is(page):
     assert error.startswith('<p class="error" role="alert">Expected the number of a table')
     shown = page.show(None, table).html
     tool = json.loads(page.ask_table(table, "which?"))["error"]
-    for text in (error, shown, tool, page.link(None, table, "which?", *NOT_SAID)):
+    for text in (error, shown, tool, page.link(None, table, "which?", *DEFAULTS)):
         assert 1_900 < len(text) < 2_100
 
 
@@ -78,7 +78,7 @@ def test_what_is_no_sentence_of_ours_is_in_the_log_and_not_on_the_page(error, ca
     assert "Something went wrong; try another question or table." in text and "italy" in text
     tool = json.loads(page.ask_table(CAPITALS, "which city?"))
     monkeypatch.setattr(page, "table", lambda *_: Failing(error).answer(None, ""))
-    shown, link = page.show(None, CAPITALS).html, page.link(None, CAPITALS, "which?", *NOT_SAID)
+    shown, link = page.show(None, CAPITALS).html, page.link(None, CAPITALS, "which?", *DEFAULTS)
     assert tool["error"] == link and link in shown
     for words in (text, shown, link, tool["error"]):
         assert str(error) not in words
@@ -200,7 +200,7 @@ def test_any_text_is_a_table_or_a_sentence(text):
     shown = page.show(None, text).html
     assert ("<table>" in shown) != ('role="alert"' in shown)
     assert "went wrong" not in shown
-    link = page.link(None, text, "a\ud800?", *NOT_SAID)
+    link = page.link(None, text, "a\ud800?", *DEFAULTS)
     if link.startswith("#"):
         assert set(urllib.parse.parse_qs(link[1:])) == {"question", "table"}
     else:
@@ -214,9 +214,9 @@ def test_half_a_surrogate_pair_can_be_sent_to_the_browser(page):
 
 
 def test_a_link_holds_question_and_table_and_is_not_too_long(page):
-    given = urllib.parse.parse_qs(page.link(None, CAPITALS, "which & what?", *NOT_SAID)[1:])
+    given = urllib.parse.parse_qs(page.link(None, CAPITALS, "which & what?", *DEFAULTS)[1:])
     assert given == {"question": ["which & what?"], "table": [CAPITALS.replace("\t", ",")]}
-    too_long = page.link(None, "city\n" + "rome\n" * 9000, "which?", *NOT_SAID)
+    too_long = page.link(None, "city\n" + "rome\n" * 9000, "which?", *DEFAULTS)
     assert too_long == "The table is too large for a link of 30,000 characters."
 
 
@@ -234,16 +234,14 @@ def test_a_table_of_too_many_cells_is_refused():
         Reader(most_cells=3).read(None, b"a,b\n1,2\n3,4\n", "t.csv", ReadOptions())
 
 
-def test_tables_are_kept_if_they_are_small(tmp_path):
-    reader = Reader()
+def test_the_last_tables_are_kept(tmp_path):
+    reader = Reader(most_kept=3000)  # each counts as 2,000 cells
     path = tmp_path / "small.csv"
     path.write_text("a,b\n1,2\n")
     first = reader.read(str(path), b"", "", ReadOptions())
     assert reader.read(str(path), b"", "", ReadOptions()) is first
-    path.write_text("a,b\n" + "1,2\n" * 30_000)
-    large = reader.read(str(path), b"", "", ReadOptions(header_rows=1))
-    assert large.num_rows == 30_000
-    assert reader.read(str(path), b"", "", ReadOptions(header_rows=1)) is not large
+    reader.read(str(path), b"", "", ReadOptions(header_rows=1))
+    assert reader.read(str(path), b"", "", ReadOptions()) is not first
 
 
 @pytest.mark.medium

@@ -31,7 +31,7 @@ from mate_tf.layers.attention.patterns import Heads, Projected
 from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
-from mate_tf.layers.basic import Dropout, Linear, SeededDropout, seeds_after
+from mate_tf.layers.basic import Dropout, Linear, SeededDropout, attributes, seeds_after
 from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
@@ -284,14 +284,10 @@ class SelfAttention(keras.layers.Layer):
         return hidden_shape
 
     def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "head_size": self.head_size,
-            "attention": dataclasses.asdict(self.attention),
-            "temperature": self.temperature,
-            "dropout": self.dropout_rate,
-            "initializer_range": self.initializer_range,
-        }
+        names = ("num_heads", "head_size", "temperature", "initializer_range")
+        attention = dataclasses.asdict(self.attention)
+        own = attributes(self, *names) | {"attention": attention, "dropout": self.dropout_rate}
+        return super().get_config() | own
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

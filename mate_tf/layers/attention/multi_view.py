@@ -31,7 +31,7 @@ from mate_tf.layers.attention.patterns import (
     token_rank,
 )
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
-from mate_tf.layers.basic import SeededDropout
+from mate_tf.layers.basic import SeededDropout, attributes
 from mate_tf.layers.compilation import custom_gradient
 
 
@@ -145,10 +145,7 @@ class MultiViewEmbedding(keras.layers.Layer):
         return make_views(heads_first(embedding), indices, ("global_", "long", "window"))
 
     def get_config(self):
-        return super().get_config() | {
-            "bucket_size": self.bucket_size,
-            "global_size": self.global_size,
-        }
+        return super().get_config() | attributes(self, "bucket_size", "global_size")
 
 
 def multi_view_attention(

@@ -23,6 +23,7 @@ import tensorflow as tf
 
 from mate_tf.config import RELATION_NAMES
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
+from mate_tf.layers.basic import attributes
 from mate_tf.layers.compilation import custom_gradient
 from mate_tf.tables.part_of_speech import NUM_TAG_IDS, UNIVERSAL_TAGS, tag_id
 
@@ -150,12 +151,8 @@ class RelationBias(keras.layers.Layer):
         return relation_scores(query, one_hot, *self.tables(first_head, query.shape[1]))
 
     def get_config(self):
-        return super().get_config() | {
-            "num_heads": self.num_heads,
-            "head_size": self.head_size,
-            "kind": self.kind,
-            "disabled": self.disabled,
-        }
+        names = ("num_heads", "head_size", "kind", "disabled")
+        return super().get_config() | attributes(self, *names)
 
 
 def relation_scores(query: tf.Tensor, one_hot: tf.Tensor, *tables: tf.Tensor) -> tf.Tensor:
