@@ -32,10 +32,8 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
         name: the table's name, unless its file has one; an ending such as ".csv" says of which kind
             bytes and text are, where they leave it open.
 
-    Raises:
-        TypeError: for anything else.
-        FileNotFoundError, ModuleNotFoundError, ValueError: as `read_file` and `Table`; ValueError
-            also for options of what is no file.
+    TypeError for anything else. Other errors are those of `read_file` and `Table`; ValueError also
+    for options of what is no file.
 
     Example:
         >>> read_table("city,people\nLima,10\nQuito,2").header
@@ -52,26 +50,23 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
         return read_content(content, Path(path).name if isinstance(path, str) else name, options)
     if isinstance(source, bytes | bytearray):
         return read_content(bytes(source), name, options)
+    kind = type(source).__name__
     if options != DEFAULTS:
-        raise ValueError(f"expected options for a file alone, got some for a {_kind(source)}")
+        raise ValueError(f"expected options for a file alone, got some for a {kind}")
     if isinstance(source, Table):
         return source
     if not is_frame(source) and hasattr(source, "to_frame"):  # a series
         source = source.to_frame()
     if is_frame(source):
-        return _of_frame(source, name)
+        return _table_of_frame(source, name)
     if isinstance(source, Mapping):
-        return _of_columns(source, name)
+        return _table_of_columns(source, name)
     if not isinstance(source, Iterable):
-        raise TypeError(f"expected {_ACCEPTED}, got {_kind(source)}")
+        raise TypeError(f"expected {_ACCEPTED}, got {kind}")
     rows = [_record(row) for row in source]
     if not all(isinstance(row, Iterable) and not isinstance(row, str | bytes) for row in rows):
-        raise TypeError(f"expected {_ACCEPTED}, got {_kind(source)} of other things")
+        raise TypeError(f"expected {_ACCEPTED}, got {kind} of other things")
     return Table.from_rows(rows, table_id=name)
-
-
-def _kind(source: Any) -> str:
-    return type(source).__name__
 
 
 def _record(row: Any) -> Any:
@@ -83,12 +78,12 @@ def _record(row: Any) -> Any:
     return flat_record(dict(row)) if hasattr(row, "keys") else row
 
 
-def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
+def _table_of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
     if columns and all(isinstance(column, Mapping) for column in columns.values()):
         labels = list(dict.fromkeys(itertools.chain.from_iterable(columns.values())))
         names = {} if all(isinstance(label, int) for label in labels) else {"": labels}
         by_label = {name: map(column.get, labels) for name, column in columns.items()}
-        return _of_columns(names | by_label, table_id)
+        return _table_of_columns(names | by_label, table_id)
     cells = []
     for name, column in columns.items():
         if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
@@ -103,7 +98,7 @@ def _of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
     return Table.from_rows(zip(*cells, strict=True), header=list(columns), table_id=table_id)
 
 
-def _of_frame(frame: Any, table_id: str) -> Table:
+def _table_of_frame(frame: Any, table_id: str) -> Table:
     import narwhals
 
     frame = narwhals.to_native(frame, pass_through=True)

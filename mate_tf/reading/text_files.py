@@ -259,23 +259,21 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     Without `encoding`, a name that Python knows, the byte order mark, UTF-8 or what is likeliest
     decides. ValueError if it is not in that encoding, or in none that is clearly the likeliest.
     """
+    shown = encoding or ""
+    for mark, codec, name_of_mark in _MARKS if encoding is None else ():
+        if content.startswith(mark):
+            encoding, shown = codec, name_of_mark
+            break
     if encoding is not None:
         try:
             if codecs.lookup(encoding).name in _OF_NAMES:
                 raise LookupError
             return content.decode(encoding).removeprefix("\ufeff"), []
         except LookupError:
-            raise ValueError(
-                f"expected an encoding such as utf-8 or cp1252, got {encoding!r} (file '{name}')"
-            ) from None
+            expected = "expected an encoding such as utf-8 or cp1252"
+            raise ValueError(f"{expected}, got {encoding!r} (file '{name}')") from None
         except UnicodeDecodeError as error:
-            raise wrong_byte(error, name, encoding) from None
-    for mark, codec, shown in _MARKS:
-        if content.startswith(mark):
-            try:
-                return content.decode(codec), []
-            except UnicodeDecodeError as error:
-                raise wrong_byte(error, name, shown) from None
+            raise wrong_byte(error, name, shown) from None
     if content.count(0) > len(content) // 8:  # UTF-16 without a mark
         codec = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
         with contextlib.suppress(UnicodeDecodeError):
@@ -303,18 +301,14 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
         for central in ("cp1250", "iso8859_2"):
             scores[central] *= _LEAST_SHARE
     codec, *others = sorted(scores, key=scores.__getitem__, reverse=True)
-    others = [other for other in others if texts.get(other, other) != texts.get(codec)]
-    other = others[0]
+    other = next(it for it in others if texts.get(it, it) != texts.get(codec))
     best, second, shown = scores[codec], scores[other], _CODECS[codec][0]
-    if best < _LEAST_SHARE:
-        raise ValueError(
-            f"{not_utf8}; set its encoding, such as --encoding=cp1252 (encoding= in Python)"
-        )
-    if best < second + _LEAST_LEAD:
-        raise ValueError(
-            f"{not_utf8}; it may be in {shown} or in {_CODECS[other][0]}, so set its encoding, "
-            f"such as --encoding={codec} (encoding= in Python)"
-        )
+    hint, example = "", "cp1252"
+    if best >= _LEAST_SHARE and best < second + _LEAST_LEAD:
+        hint, example = f"it may be in {shown} or in {_CODECS[other][0]}, so ", codec
+    if hint or best < _LEAST_SHARE:
+        remedy = f"set its encoding, such as --encoding={example} (encoding= in Python)"
+        raise ValueError(f"{not_utf8}; {hint}{remedy}")
     return content.decode(codec, errors="replace"), [f"The encoding was taken to be {shown}."]
 
 

@@ -126,8 +126,8 @@ def shown_number(value: float, number_format: str) -> str:
     places = _PLACES.search(plain)
     if not places or (value == 0 and not re.search("[0#]|General", plain, re.IGNORECASE)):
         shown = text(plain.replace("?", "")).strip()
-        is_said = _CONDITION.search(section) or (value == 0 and NO_MONEY.fullmatch(shown.lower()))
-        return shown if is_said and len(shown) > 1 else ""
+        is_shown = _CONDITION.search(section) or (value == 0 and NO_MONEY.fullmatch(shown.lower()))
+        return shown if is_shown and len(shown) > 1 else ""
     if re.search(r"[eE][+-]|/", plain):
         return ""
     if len(_PLACES.findall(plain)) > 1:  # 000-00-0000

@@ -81,8 +81,8 @@ class Column:
     def unit(self) -> str:
         """The unit that all numbers with one share; "" if there is none or several."""
         pairs = zip(self.units, self.values, strict=True)
-        found = {unit for unit, value in pairs if unit and value is not None}
-        return found.pop() if len(found) == 1 else ""
+        units = {unit for unit, value in pairs if unit and value is not None}
+        return units.pop() if len(units) == 1 else ""
 
     def sum_and_average(self, totals: Collection[int] = ()) -> tuple[float | None, float | None]:
         """Both without the rows of totals, in the column's unit or seconds; None without sense."""
@@ -124,12 +124,11 @@ def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -
     named = [row for row, text in enumerate(firsts) if TOTAL.fullmatch(text)]
     if not named:
         return ()
-    found = set()
+    totals = set()
     for index in range(len(rows[0])):
-        of_column = column(index)
-        if of_column.kind not in ("number", "duration"):
+        if column(index).kind not in ("number", "duration"):
             continue
-        numbers = of_column.numbers
+        numbers = column(index).numbers
         parts = [number or 0.0 for number in numbers]
         for row in named:
             parts[row] = 0.0
@@ -138,14 +137,14 @@ def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -
             total = numbers[row]
             for added in (sums[row], sums[row] - sums[before], sums[-1] if row == 0 else 0.0):
                 if total and math.isclose(total, added, rel_tol=SAME, abs_tol=SAME):
-                    found.add(row)
-    return tuple(sorted(found))
+                    totals.add(row)
+    return tuple(sorted(totals))
 
 
 def unlike_units(units: Iterable[str]) -> tuple[str, ...]:
     """The units, if they are several known ones, which cannot be added; otherwise ()."""
-    found = dict.fromkeys(known for unit in units if (known := _known_unit(unit)))
-    return tuple(found) if len(found) > 1 else ()
+    known = tuple(filter(None, dict.fromkeys(map(_known_unit, units))))
+    return known if len(known) > 1 else ()
 
 
 def _known_unit(unit: str) -> str:
@@ -177,9 +176,9 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     assumed = []
     if kind == "number":
         assumed = of_numbers
-        if unlike := unlike_units(units):
-            said = f"numbers in {' and '.join(unlike)}, which are not added up."
-            assumed = [*assumed, f"{_named(name)} has {said}"]
+        if unlike := " and ".join(unlike_units(units)):
+            sentence = f"{_named(name)} has numbers in {unlike}, which are not added up."
+            assumed = [*assumed, sentence]
     elif kind == "date":
         assumed = of_dates
         if _has_zones(cells):
@@ -191,15 +190,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
                 f"{_named(name)}: '{undecided[0]}' may have the day or the month first, so it was "
                 "not read as dates; write dates such as 2024-01-31."
             ]
-    return Column(
-        name,
-        kind,
-        tuple(values),
-        tuple(numbers),
-        tuple(units),
-        convention,
-        tuple(assumed),
-    )
+    parts = tuple(values), tuple(numbers), tuple(units)
+    return Column(name, kind, *parts, convention, tuple(assumed))
 
 
 def _with_signs(texts: Sequence[str]) -> Sequence[str]:
@@ -221,9 +213,7 @@ def _with_sides(
     """Numbers and units; debits are negative where each cell is a debit or a credit."""
     texts = [cell.text for cell in cells if cell.text]
     for debit, credit in notations.SIDES:
-        num_debits, num_credits = (
-            sum(side.fullmatch(text) is not None for text in texts) for side in (debit, credit)
-        )
+        num_debits, num_credits = (len(list(filter(it.fullmatch, texts))) for it in (debit, credit))
         if num_debits and num_credits and num_debits + num_credits == len(texts):
             signed = [
                 -number if number is not None and debit.fullmatch(cell.text) else number
@@ -255,8 +245,8 @@ def _decimal_sign(cells: Sequence[Cell], name: str) -> tuple[str, list[str]]:
         return ".", [f"{_named(name)} has both decimal points and decimal commas."]
     for cell in open_ if not points else ():
         if "." in cell.text:
-            said = f"'{cell.text}' was read as {cell.point:g}, with a decimal point."
-            return ".", [f"{_named(name)}: {said}"]
+            reading = f"'{cell.text}' was read as {cell.point:g}, with a decimal point."
+            return ".", [f"{_named(name)}: {reading}"]
     return ".", []
 
 
@@ -266,16 +256,16 @@ def _order_of_dates(cells: Sequence[Cell], name: str) -> tuple[bool | None, list
     days = any(cell.day_first and not cell.month_first for cell in cells)
     months = any(cell.month_first and not cell.day_first for cell in cells)
     if days and months:
-        said = f"{_named(name)} has dates with the day first and others with the month first."
-        return None, [f"{said} '{cell.text}' may be either and is none." for cell in open_[:1]]
+        both = f"{_named(name)} has dates with the day first and others with the month first."
+        return None, [f"{both} '{cell.text}' may be either and is none." for cell in open_[:1]]
     if days or months:
         order = "day, month, year" if days else "month, day, year"
-        said = f"{_named(name)} has dates in the order {order}, as a day above 12 shows."
-        is_said = open_ or (months and any(cell.day_first for cell in cells))
-        return days, [said] if is_said else []
+        sentence = f"{_named(name)} has dates in the order {order}, as a day above 12 shows."
+        was_assumed = open_ or (months and any(cell.day_first for cell in cells))
+        return days, [sentence] if was_assumed else []
     if open_ and all("/" not in cell.text for cell in open_):
-        said = "dates were read in the order month, day, year; no day is above 12."
-        return False, [f"{_named(name)}: {said}"]
+        order = "dates were read in the order month, day, year; no day is above 12."
+        return False, [f"{_named(name)}: {order}"]
     return None, []
 
 

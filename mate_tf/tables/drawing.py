@@ -5,7 +5,10 @@ import json
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from html import escape
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mate_tf.tables.table import Table
 
 MOST_ROWS = 40
 _MOST_CHARACTERS = 300
@@ -20,22 +23,10 @@ _FIRST_ROWS = 3
 Marks = Mapping[tuple[int, int], tuple[float, str, str]]
 
 
-class Drawable(Protocol):
-    """The parts of a `Table` that are drawn."""
-
-    table_id: str
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    @property
-    def all_assumed(self) -> tuple[str, ...]: ...
-    def column(self, index: int) -> Any: ...
-
-
-def table_html(table: Drawable) -> str:
+def table_html(table: "Table") -> str:
     """A table without a question, and what was assumed about it."""
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in table.all_assumed)
-    assumed = f'<ul class="note facts assumed">{said}</ul>' if said else ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in table.all_assumed)
+    assumed = f'<ul class="note facts assumed">{items}</ul>' if items else ""
     return marked_table_html(table, "", {}, rows_shown(len(table.rows), ())) + assumed
 
 
@@ -61,7 +52,7 @@ def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> l
 
 
 def marked_table_html(
-    table: Drawable,
+    table: "Table",
     legend: str,
     marks: Marks,
     rows: Sequence[int],
@@ -118,8 +109,9 @@ def _cell(tag: str, text: str, mark: tuple[float, str, str] | None, attributes: 
         attributes += f' style="--strength: {strength:.3f}"'
         shown += f" <small>{escape(label)}</small>" if label else ""
         titles.append(title)
-    said = escape("\n".join(titles))
-    return f"<{tag}{attributes}{f' title={chr(34)}{said}{chr(34)}' if said else ''}>{shown}</{tag}>"
+    if title := escape("\n".join(titles)):
+        attributes += f' title="{title}"'
+    return f"<{tag}{attributes}>{shown}</{tag}>"
 
 
 def with_gaps(rows: Sequence[int], num_rows: int) -> Iterator[tuple[int | None, range]]:

@@ -99,26 +99,20 @@ def piece_tag_ids(words: Sequence[TaggedWord], piece_starts: Sequence[int]) -> l
             raise ValueError(f"expected words in order, got {before} before {word}")
     starts = [word.start for word in words]
     ids = [tag_id(word.tag) for word in words]
-    other = tag_id("X")
-
-    def of_piece(start: int) -> int:
-        index = bisect.bisect_right(starts, start) - 1
-        return ids[index] if index >= 0 and start < words[index].end else other
-
-    return [of_piece(start) for start in piece_starts]
+    indices = (bisect.bisect_right(starts, start) - 1 for start in piece_starts)
+    return [
+        ids[index] if index >= 0 and start < words[index].end else tag_id("X")
+        for index, start in zip(indices, piece_starts, strict=True)
+    ]
 
 
 def load_tagger(name: str) -> Tagger:
     """A tagger by its name on the command line.
 
-    Args:
-        name: "textblob" (the extra "textblob"); "spacy" or "spacy:MODEL" (the extra "spacy"), an
-            installed pipeline by name or folder; or "MODULE:FUNCTION" for your own.
-
-    Raises:
-        ModuleNotFoundError: if the package is not installed.
-        OSError: if spaCy's model is not installed; spaCy's own download command installs it.
-        ValueError: if the name is none of these.
+    The name is "textblob" (the extra "textblob"); "spacy" or "spacy:MODEL" (the extra "spacy"), an
+    installed pipeline by name or folder; or "MODULE:FUNCTION" for your own; ValueError for another.
+    ModuleNotFoundError without the package, OSError without spaCy's model, which spaCy's own
+    download command installs.
     """
     library, _, rest = name.partition(":")
     if name != "textblob" and library != "spacy":

@@ -38,9 +38,8 @@ class Table:
             cell's value: numbers, ranks, histograms and answers only use the rows.
         assumed: sentences that say what was assumed when the table was read.
 
-    Raises:
-        ValueError: if there is no column or no body row, or rows or expansions do not have the
-            header's length; if a cell is a container or bytes; if the name or a title is no text.
+    ValueError if there is no column or no body row, or rows or expansions do not have the header's
+    length; if a cell is a container or bytes; if the name or a title is no text.
     """
 
     header: tuple[str, ...]
@@ -62,17 +61,16 @@ class Table:
             raise ValueError(f"expected at least 1 column, got 0 {where}")
         if not rows:
             raise ValueError(f"expected at least 1 row below the header, got 0 {where}")
-        of_row = "expansions of row {}".format
-        expansions = tuple(self._texts(row, of_row(i)) for i, row in enumerate(self.expansions))
+        name = "expansions of row {}".format
+        expansions = tuple(self._texts(row, name(i)) for i, row in enumerate(self.expansions))
         object.__setattr__(self, "expansions", expansions)
         if expansions and len(expansions) != len(rows):
             raise ValueError(
                 f"expected expansions of {len(rows)} rows, got {len(expansions)} {where}"
             )
-        for i, row in enumerate(rows):
-            check_width(row, self.header, f"(table '{self.table_id}', row {i})")
-        for i, row in enumerate(expansions):
-            check_width(row, self.header, f"(table '{self.table_id}', {of_row(i)})")
+        for part, label in ((rows, "row {}".format), (expansions, name)):
+            for i, row in enumerate(part):
+                check_width(row, self.header, f"(table '{self.table_id}', {label(i)})")
 
     @property
     def expanded_rows(self) -> tuple[tuple[str, ...], ...]:
@@ -124,16 +122,11 @@ class Table:
 
         expansions = some(self.expansions) if self.expansions else ()
         table = dataclasses.replace(self, rows=some(self.rows), expansions=expansions)
-        columns: dict[int, Column] = {}
-        for place in range(self.num_columns):
-            whole = self.column(place)
-            columns[place] = dataclasses.replace(
-                whole,
-                values=some(whole.values),
-                numbers=some(whole.numbers),
-                units=some(whole.units),
-            )
-        totals = tuple(place for place, row in enumerate(rows) if row in self.total_rows)
+        columns = {}
+        for number, column in enumerate(map(self.column, range(self.num_columns))):
+            parts = {name: some(getattr(column, name)) for name in ("values", "numbers", "units")}
+            columns[number] = dataclasses.replace(column, **parts)
+        totals = tuple(number for number, row in enumerate(rows) if row in self.total_rows)
         vars(table).update(_columns=columns, total_rows=totals, all_assumed=self.all_assumed)
         return table
 
@@ -170,11 +163,6 @@ class Table:
         return mate_tf.read_table(Path(path), mate_tf.ReadOptions(delimiter=delimiter))
 
     @classmethod
-    def from_json_lines(cls, path: str | Path) -> "Table":
-        """Reads JSON Lines; `mate_tf.read_table` reads files of all kinds, with its errors."""
-        return cls.of(Path(path))
-
-    @classmethod
     def of(cls, data: Any, table_id: str = "table") -> "Table":
         """A table from whatever holds one; arguments and errors as of `mate_tf.read_table`."""
         if isinstance(data, cls):
@@ -182,11 +170,6 @@ class Table:
         import mate_tf
 
         return mate_tf.read_table(data, name=table_id)
-
-    @classmethod
-    def from_pandas(cls, frame: Any, table_id: str = "table") -> "Table":
-        """A table from a data frame; see `mate_tf.read_table`."""
-        return cls.of(frame, table_id)
 
     def to_pandas(self) -> Any:
         """The table as a pandas.DataFrame of texts; ModuleNotFoundError without pandas."""
@@ -197,13 +180,8 @@ class Table:
     def _repr_html_(self) -> str:
         return table_html(self)
 
-    def _texts(self, cells: Iterable[Any], where: str) -> tuple[str, ...]:
-        try:
-            if isinstance(cells, str):
-                raise TypeError(f"expected a list of cells, got the text {cells!r}")
-            return tuple(cell_texts(cells))
-        except TypeError as error:
-            raise ValueError(f"{error} (table '{self.table_id}', {where})") from None
+    def _texts(self, cells: Iterable[Any], row: str) -> tuple[str, ...]:
+        return _texts(cells, "cells", f"(table '{self.table_id}', {row})")
 
 
 @dataclass(frozen=True)
@@ -228,10 +206,9 @@ class Question:
             a tagger's, but only if there is a tagger.
         previous_answers: the answer to the previous question of a conversation, as texts.
 
-    Raises:
-        ValueError: if the text or the name is no text, or answers are a single text; if coordinates
-            are not pairs of integers, or the number or the class is none; if the aggregation is
-            unknown, or there is not one known tag for each word.
+    ValueError if the text or the name is no text, or answers are a single text; if coordinates are
+    not pairs of integers, or the number or the class is none; if the aggregation is unknown, or
+    there is not one known tag for each word.
     """
 
     text: str
@@ -250,18 +227,10 @@ class Question:
         _check_text(self.text, "text", where)
         _check_text(self.question_id, "question_id", where)
         if self.aggregation and self.aggregation not in OPERATORS:
-            known = ", ".join(OPERATORS)
-            raise ValueError(
-                f"expected an aggregation of {known}, got {self.aggregation!r} {where}"
-            )
+            expected = f"expected an aggregation of {', '.join(OPERATORS)}"
+            raise ValueError(f"{expected}, got {self.aggregation!r} {where}")
         for name in ("answers", "previous_answers"):
-            given = getattr(self, name)
-            try:
-                if isinstance(given, str):
-                    raise TypeError(f"expected a list of answers, got the text {given!r}")
-                object.__setattr__(self, name, tuple(cell_texts(given)))
-            except TypeError as error:
-                raise ValueError(f"{error} {where}") from None
+            object.__setattr__(self, name, _texts(getattr(self, name), "answers", where))
         for name in ("answer_coordinates", "previous_coordinates"):
             given = getattr(self, name)
             try:
@@ -303,6 +272,16 @@ def check_width(row: Sequence[Any], header: Sequence[Any], where: str) -> None:
 def id_bytes(name: str) -> bytes:
     """A table's or question's name in UTF-8. JSON may hold half a surrogate pair; it is escaped."""
     return name.encode("utf-8", "backslashreplace")
+
+
+def _texts(values: Iterable[Any], name: str, where: str) -> tuple[str, ...]:
+    """The texts of several cells or answers; ValueError where one has none."""
+    try:
+        if isinstance(values, str):
+            raise TypeError(f"expected a list of {name}, got the text {values!r}")
+        return tuple(cell_texts(values))
+    except TypeError as error:
+        raise ValueError(f"{error} {where}") from None
 
 
 def _check_text(value: Any, name: str, where: str) -> None:

@@ -131,9 +131,9 @@ def _number(text: str) -> Cell:
         value = -value if found["sign"] else value
         return Cell(text, value, value, (found["unit"] or "").strip())
     found = _NUMBER.fullmatch(text)
-    if not found or (said := _unit(found)) is None:
+    if not found or (parts := _unit(found)) is None:
         return Cell(text)
-    unit, factor, weak_factor = said
+    unit, factor, weak_factor = parts
     opened = found["open"] or found["inner_open"]
     signs = [sign for sign in found.group("sign", "inner_sign", "sign_behind") if sign]
     if bool(opened) != bool(found["close"]) or len(signs) > 1:

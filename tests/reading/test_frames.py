@@ -65,7 +65,7 @@ def test_frames_of_other_libraries():
     single = pl.DataFrame(columns).with_columns(pl.col("size").cast(pl.Float32))
     table = pa.table(columns, schema=schema)
     for frame in (single, table, table.to_batches()[0]):
-        for read in (Table.of, Table.from_rows, Table.from_pandas):
+        for read in (Table.of, Table.from_rows):
             assert read(frame).rows == expected
     assert Table.of(table.to_reader()).rows == expected
     with pytest.raises(ValueError, match="texts in column 'b', got bytes that are no text; leave"):

@@ -101,7 +101,7 @@ def test_json_lists_and_header_with_rows_are_read_back(folder, rows, ascii_only)
         ("t.json", json.dumps({"header": rows[0], "rows": rows[1:], "id": 3})),
     ):
         assert read_back(folder, name, lambda path, text=text: write(path, text)) == rows
-    assert rows_of(Table.from_json_lines(folder / "t.jsonl")) == rows
+    assert rows_of(Table.of(folder / "t.jsonl")) == rows
 
 
 @given(tables(st.none() | ANY_TEXT, header=ANY_TEXT))
