@@ -67,12 +67,11 @@ def read_hybridqa(
     if traced or (not path.exists() and traced_path.exists()):
         path = traced_path
     read_table = remember(functools.partial(_read_table, _part(directory, _TABLES), original))
-    records = read_json(path)
-    is_list = isinstance(records, list)
-    require(is_list, f"expected a list of questions, got {_kind(records)} (file '{path}')")
+    with naming(f"(file '{path}')"):
+        records = _checked(read_json(path), list, "a list of questions")
     for number, record in enumerate(records):
-        name = record.get("question_id") if isinstance(record, dict) else None
-        with naming(f"(file '{path}', question {number if name is None else repr(name)})"):
+        name = record.get("question_id", number) if isinstance(record, dict) else number
+        with naming(f"(file '{path}', question {name!r})"):
             question = _question_from(record, traced, original)
         linked = read_table(record["table_id"])
         with naming(f"(file '{path}', question '{question.question_id}')"):
@@ -133,8 +132,8 @@ def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
     path, passages_path = (directory / of / f"{table_id}.json" for of in _FOLDERS)
     record, texts = read_json(path), read_json(passages_path)
     with naming(f"(file '{passages_path}')"):
-        require(isinstance(texts, dict), f"expected an object of passages, got {_kind(texts)}")
-        texts = {link: _get(texts, link, str) for link in texts}
+        links = _checked(texts, dict, "an object of passages")
+        texts = {link: _get(texts, link, str) for link in links}
     with naming(f"(file '{path}')"):
         header = _cells(_get(record, "header", list), "header")
         body = [_cells(row, f"row {i}") for i, row in enumerate(_get(record, "data", list))]
@@ -150,39 +149,38 @@ def _read_table(directory: Path, original: bool, table_id: str) -> LinkedTable:
 
 def _cells(row: Any, name: str) -> list[tuple[str, list[str]]]:
     """The texts of a row's cells and their links."""
-    require(isinstance(row, list), f"expected a list of cells, got {_kind(row)} ({name})")
     cells = []
-    for cell in row:
-        match cell:
-            case [str(text), list(links)] if all(isinstance(link, str) for link in links):
-                cells.append((text, list(map(unquote, links))))
-            case _:
-                raise ValueError(
-                    f"expected a cell's text and a list of its links, got {cell!r} ({name})"
-                )
+    with naming(f"({name})"):
+        for cell in _checked(row, list, "a list of cells"):
+            match cell:
+                case [str(text), list(links)] if all(isinstance(link, str) for link in links):
+                    cells.append((text, list(map(unquote, links))))
+                case _:
+                    raise ValueError(
+                        f"expected a cell's text and a list of its links, got {cell!r}"
+                    )
     return cells
 
 
 def _get(record: Any, key: str, kind: type, default: Any = None) -> Any:
     """The value of a key, checked to be of a kind."""
-    require(isinstance(record, dict), f"expected an object, got {_kind(record)}")
-    value = record.get(key)
+    value = _checked(record, dict, "an object").get(key)
     if value is None and default is not None:
         return default
-    got = _kind(value) if key in record else "none"
-    require(isinstance(value, kind), f"expected '{key}' as {kind.__name__}, got {got}")
+    return _checked(value, kind, f"'{key}' as {kind.__name__}", "" if key in record else "none")
+
+
+def _checked(value: Any, kind: type, expected: str, got: str = "") -> Any:
+    got = got or type(value).__name__
+    require(isinstance(value, kind), f"expected {expected}, got {got}")
     return value
-
-
-def _kind(value: Any) -> str:
-    return type(value).__name__
 
 
 class _Index(NamedTuple):
     """The data that all questions about a table share."""
 
     sentences: tuple[str, ...]
-    of_passage: Mapping[Passage, tuple[str, ...]]
+    by_passage: Mapping[Passage, tuple[str, ...]]
     term_ids: Mapping[str, int]
     idf: np.ndarray  # float64 [V]
     rows: np.ndarray  # int [weights], the sentence of each weight
@@ -226,14 +224,14 @@ def score_sentences(
     the original takes them in the order of a hash map.
     """
     index = _index(linked, original)
-    asked = np.zeros(len(index.idf))  # [V]
+    query = np.zeros(len(index.idf))  # [V]
     for term in _terms(question.text):
         if (id_ := index.term_ids.get(term)) is not None:
-            asked[id_] += index.idf[id_]
-    if not asked.any():
+            query[id_] += index.idf[id_]
+    if not query.any():
         return index.sentences, np.zeros(len(index.sentences))
-    asked /= np.linalg.norm(asked)
-    products = index.weights * asked[index.columns]
+    query /= np.linalg.norm(query)
+    products = index.weights * query[index.columns]
     scores = np.bincount(index.rows, products, len(index.sentences))  # [N]
     return index.sentences, scores.round(_DIGITS_OF_A_SCORE)
 
@@ -247,10 +245,10 @@ def expand_with(
     """Adds to cells those sentences of their passages that are in `sentences`."""
     if not sentences:
         return linked.table
-    of_passage = _index(linked, original).of_passage
+    by_passage = _index(linked, original).by_passage
     expansions = {}
     for passage in linked.distinct_passages():
-        text = " ".join(filter(sentences.__contains__, of_passage[passage]))
+        text = " ".join(filter(sentences.__contains__, by_passage[passage]))
         if text and with_titles:
             title = passage.title.rpartition("/")[2] if original else passage.title
             text = f"{title} : {text}"
@@ -267,8 +265,8 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
     passages = dict.fromkeys(linked.distinct_passages())
     if original:
         passages |= dict.fromkeys(linked.other_passages)
-    of_passage = {passage: split_sentences(passage.text, original) for passage in passages}
-    sentences = tuple(sentence for of_one in of_passage.values() for sentence in of_one)
+    by_passage = {passage: split_sentences(passage.text, original) for passage in passages}
+    sentences = tuple(itertools.chain.from_iterable(by_passage.values()))
     if not original:
         sentences = tuple(dict.fromkeys(sentences))
     counts = [collections.Counter(_terms(sentence)) for sentence in sentences]
@@ -281,14 +279,14 @@ def _index(linked: LinkedTable, original: bool) -> _Index:
     idf = np.log((1.0 + len(sentences)) / (1.0 + numbers)) + 1.0
     entries = [
         (row, term_ids[term], count)
-        for row, of_one in enumerate(counts)
-        for term, count in of_one.items()
+        for row, terms in enumerate(counts)
+        for term, count in terms.items()
         if term in term_ids
     ]
     rows, columns, times = np.array(entries, int).reshape(-1, 3).T
     weights = times * idf[columns]
     lengths = np.sqrt(np.bincount(rows, np.square(weights), len(sentences)))  # [N]
-    return _Index(sentences, of_passage, term_ids, idf, rows, columns, weights / lengths[rows])
+    return _Index(sentences, by_passage, term_ids, idf, rows, columns, weights / lengths[rows])
 
 
 def _terms(text: str) -> list[str]:
@@ -306,19 +304,15 @@ def split_sentences(text: str, original: bool = False) -> tuple[str, ...]:
     a long stretch of signs alone stays whole.
     """
     sentences: list[str] = []
-    for part in _cut(text):
+    while text:
+        end = len(text)
+        if end > _MAX_CHARACTERS:
+            blank = text.rfind(" ", 1, _MAX_CHARACTERS)
+            end = _MAX_CHARACTERS if blank < 0 else blank
+        part, text = text[:end], text[end:]
         is_whole = len(part) > _LONGEST_OF_SIGNS and not _WORD.search(part)
         sentences += [part] if is_whole else _punkt(original).tokenize(part)
     return tuple(filter(None, map(str.strip, sentences)))
-
-
-def _cut(text: str) -> Iterator[str]:
-    while len(text) > _MAX_CHARACTERS:
-        end = text.rfind(" ", 1, _MAX_CHARACTERS)
-        end = _MAX_CHARACTERS if end < 0 else end
-        yield text[:end]
-        text = text[end:]
-    yield text
 
 
 @functools.cache

@@ -12,8 +12,9 @@ import itertools
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_denotation
@@ -54,20 +55,19 @@ class _Mentions:
             for end in range(begin + 1, min(len(words), begin + _LONGEST_MENTION) + 1)
         }
         cells, names = _table_words(table)
-        self.cells = [
-            {cell: rows for cell, rows in of_column.items() if cell in runs} for of_column in cells
-        ]
+        self.cells = [{cell: column[cell] for cell in column if cell in runs} for column in cells]
         stems = set(map(_stem, words))
         self.columns = [len(name & stems) / len(name) if name else 0.0 for name in names]
         self.by_name = sorted(range(len(names)), key=lambda c: (-self.columns[c], c))
         self.rows: defaultdict[int, set[int]] = defaultdict(set)
         self.sets: list[tuple[tuple[int, ...], int]] = []
-        for column, of_column in enumerate(self.cells):
-            for row in itertools.chain(*of_column.values()):
+        for column, rows_of_cells in enumerate(map(dict.values, self.cells)):
+            rows = sorted({*itertools.chain(*rows_of_cells)})
+            for row in rows:
                 self.rows[row].add(column)
-            self.sets += [(rows, column) for rows in of_column.values()]
-            if len(of_column) > 1:
-                self.sets.append((tuple(sorted({*itertools.chain(*of_column.values())})), column))
+            self.sets += [(some, column) for some in rows_of_cells]
+            if len(rows_of_cells) > 1:
+                self.sets.append((tuple(rows), column))
 
 
 _remembered = functools.partial(
@@ -116,8 +116,8 @@ def derive(
         return _listed(mentions, candidates)
     if number is not None:
         return _of_number(table, text, mentions, candidates[0], number)
-    if (said := question.answers[0].strip().lower()) in ("yes", "no"):
-        compared = _yes_or_no(table, text, mentions, said == "yes")
+    if (answer := question.answers[0].strip().lower()) in ("yes", "no"):
+        compared = _yes_or_no(table, text, mentions, answer == "yes")
         return compared or _looked_up(mentions, candidates[0])
     return (
         _of_two(table, text, mentions, candidates[0])
@@ -133,9 +133,9 @@ def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived |
     columns = set.intersection(*({column for _, column in cells} for cells in candidates))
     for column in filter(columns.__contains__, mentions.by_name):
         in_column = ([cell for cell in cells if cell[1] == column] for cells in candidates)
-        found = {best for cells in in_column if (best := _best_of(mentions, cells))}
-        if len(found) == len(candidates):
-            return Derived("NONE", tuple(sorted(found)), "several cells")
+        best = {cell for cells in in_column if (cell := _best_of(mentions, cells))}
+        if len(best) == len(candidates):
+            return Derived("NONE", tuple(sorted(best)), "several cells")
     return None
 
 
@@ -143,14 +143,15 @@ def _best_of(mentions: _Mentions, cells: Sequence[tuple[int, int]]) -> tuple[int
     """The only cell, or the one whose row the question mentions, or else whose column it names."""
     if len(cells) == 1:
         return cells[0]
-    weights = [len(mentions.rows.get(row, set()) - {column}) for row, column in cells]
-    best = [cell for cell, weight in zip(cells, weights, strict=True) if 0 < weight == max(weights)]
-    if len(best) == 1:
-        return best[0]
-    cells = best or cells
-    names = [mentions.columns[column] for _, column in cells]
-    named = [cell for cell, share in zip(cells, names, strict=True) if 0 < share == max(names)]
+    cells = _highest(cells, lambda row, column: len(mentions.rows.get(row, set()) - {column}))
+    named = _highest(cells, lambda _, column: mentions.columns[column])
     return named[0] if len(named) == 1 else None
+
+
+def _highest(cells: Sequence[tuple[int, int]], weigh: Callable[..., float]) -> Sequence[Any]:
+    """The cells with the highest weight, or all if that is 0."""
+    weights = [weigh(*cell) for cell in cells]
+    return [cell for cell, weight in zip(cells, weights, strict=True) if weight == max(weights)]
 
 
 def _looked_up(mentions: _Mentions, cells: Coordinates) -> Derived | None:
@@ -164,28 +165,26 @@ def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
     It is beside a mentioned row, at an end of the table, or the extreme of a named column.
     """
     by_row = {row: (row, column) for row, column in cells}
-    rows: list[int] = []
+    row = -1
     mentioned = [row for row in mentions.rows if mentions.rows[row]]
-    if len(mentioned) == 1 and (step := _step(text)):
-        rows = [mentioned[0] + step]
+    step = 1 if says(text, "next") else -says(text, "previous")
+    if len(mentioned) == 1 and step:
+        row = mentioned[0] + step
     elif says(text, "first"):
-        rows = [0]
+        row = 0
     elif says(text, "last"):
-        rows = [table.num_rows - 1]
-    found = [by_row[row] for row in rows if row in by_row]
-    if not found and says(text, "superlative") and (direction := _direction(text)):
+        row = table.num_rows - 1
+    placed = [by_row[row]] if row in by_row else []
+    if not placed and says(text, "superlative") and (direction := _direction(text)):
         choose = max if direction > 0 else min
         for column, ranks_of_rows in enumerate(_all_ranks(table)):
             if len(ranks_of_rows) < 0.7 * table.num_rows or mentions.columns[column] <= 0:
                 continue
             best = choose(ranks_of_rows.values())
             extreme = [row for row, rank in ranks_of_rows.items() if rank == best]
-            found += [by_row[row] for row in extreme if row in by_row and by_row[row][1] != column]
-    return Derived("NONE", (found[0],), "a cell of a placed row") if len(set(found)) == 1 else None
-
-
-def _step(text: str) -> int:
-    return 1 if says(text, "next") else -says(text, "previous")
+            placed += [by_row[row] for row in extreme if row in by_row and by_row[row][1] != column]
+    is_one = len(set(placed)) == 1
+    return Derived("NONE", (placed[0],), "a cell of a placed row") if is_one else None
 
 
 def _of_number(
@@ -195,16 +194,14 @@ def _of_number(
     in_cell = _cell_of_number(mentions, cells, asks_count)
     if in_cell is not None and in_cell.how == "a cell of a mentioned row and column":
         return in_cell
-    found = None
-    if says(text, "average"):
-        found = _total(table, mentions, number, "AVERAGE")
-    if found is None and says(text, "difference", "than", "apart"):
-        found = _difference(table, mentions, number)
-    if found is None and says(text, "total"):
-        found = _total(table, mentions, number, "SUM")
-    if found is None and asks_count:
-        found = _count(table, text, mentions, number) or _total(table, mentions, number, "SUM")
-    return found or in_cell
+    return (
+        (says(text, "average") and _total(table, mentions, number, "AVERAGE"))
+        or (says(text, "difference", "than", "apart") and _difference(table, mentions, number))
+        or (says(text, "total") and _total(table, mentions, number, "SUM"))
+        or (asks_count and _count(table, text, mentions, number))
+        or (asks_count and _total(table, mentions, number, "SUM"))
+        or in_cell
+    )
 
 
 def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -> Derived | None:
@@ -260,8 +257,8 @@ def _rows_that_say(table: Table, text: str, column: int) -> tuple[int, ...]:
     cells = [row[column].strip().lower() for row in table.rows]
     if not {"yes", "no"} >= set(cells):
         return ()
-    said = "no" if says(text, "not") or re.search(r"\bun\w+", text) else "yes"
-    return tuple(row for row, cell in enumerate(cells) if cell == said)
+    wanted = "no" if says(text, "not") or re.search(r"\bun\w+", text) else "yes"
+    return tuple(row for row, cell in enumerate(cells) if cell == wanted)
 
 
 def _derived(aggregation: str, rows: Sequence[int], column: int, how: str) -> Derived:
@@ -294,7 +291,7 @@ def _total(table: Table, mentions: _Mentions, number: float, aggregation: str) -
     """The rows, all or those of mentioned values, whose numbers have the sum or average."""
     sets: list[tuple[int, ...]] = [rows for rows, _ in mentions.sets]
     sets += [tuple(sorted(mentions.rows)), tuple(range(table.num_rows))]
-    found = []
+    fitting = []
     for column in mentions.by_name:
         numbers = table.column(column).numbers
         for rows in sets:
@@ -304,10 +301,10 @@ def _total(table: Table, mentions: _Mentions, number: float, aggregation: str) -
             result = math.fsum(given) / (len(given) if aggregation == "AVERAGE" else 1)
             digits = 0.0051 if aggregation == "AVERAGE" else 1e-6
             if abs(result - number) <= digits * max(1.0, abs(number) * 1e-3):
-                found.append(_derived(aggregation, rows, column, "numbers of rows"))
-        if found and mentions.columns[column] > 0:
-            return found[0]
-    return found[0] if len(found) == 1 else None
+                fitting.append(_derived(aggregation, rows, column, "numbers of rows"))
+        if fitting and mentions.columns[column] > 0:
+            return fitting[0]
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _pairs(table: Table, mentions: _Mentions) -> Iterator[tuple[int, int, int]]:
@@ -320,7 +317,7 @@ def _pairs(table: Table, mentions: _Mentions) -> Iterator[tuple[int, int, int]]:
 
 
 def _difference(table: Table, mentions: _Mentions, number: float) -> Derived | None:
-    found = []
+    fitting = []
     for first, second, by in _pairs(table, mentions):
         for column in range(table.num_columns):
             numbers = table.column(column).numbers
@@ -328,13 +325,13 @@ def _difference(table: Table, mentions: _Mentions, number: float) -> Derived | N
             if one is None or other is None or (column == by and one == other):
                 continue
             if abs(abs(one - other) - number) <= 1e-6 * max(1.0, abs(number)):
-                found.append((mentions.columns[column], -column, first, second))
-    if not found:
+                fitting.append((mentions.columns[column], -column, first, second))
+    if not fitting:
         return None
-    found.sort(reverse=True)
-    if len(found) > 1 and found[0][0] == found[1][0] and found[0][1] != found[1][1]:
+    fitting.sort(reverse=True)
+    share, column, first, second = fitting[0]
+    if len(fitting) > 1 and fitting[1][0] == share and fitting[1][1] != column:
         return None
-    _, column, first, second = found[0]
     return _derived("DIFFERENCE", (first, second), -column, "two mentioned rows")
 
 
@@ -385,21 +382,21 @@ def _yes_or_no(table: Table, text: str, mentions: _Mentions, is_true: bool) -> D
     is_equal = says(text, "same")
     if not direction and not is_equal:
         return None
-    found = []
+    fitting = []
     for first, second, by in _pairs(table, mentions):
         names = [normalize_denotation(table.rows[row][by]) for row in (first, second)]
-        places = [normalize_denotation(text).find(name) for name in names]
-        row, other = (first, second) if places[0] <= places[1] else (second, first)
+        begins = [normalize_denotation(text).find(name) for name in names]
+        row, other = (first, second) if begins[0] <= begins[1] else (second, first)
         for column in range(table.num_columns):
             if column == by or mentions.columns[column] <= 0:
                 continue
             compared = _compared(table, column, row, other)
             holds = compared == (0 if is_equal else direction)
             if holds == is_true and row in _all_ranks(table)[column]:
-                found.append((mentions.columns[column], -column, first, second))
-    if not found:
+                fitting.append((mentions.columns[column], -column, first, second))
+    if not fitting:
         return None
-    _, column, first, second = max(found)
+    _, column, first, second = max(fitting)
     name = "IS_EQUAL" if is_equal else "IS_GREATER" if direction > 0 else "IS_LESS"
     return _derived(name, (first, second), -column, "two rows compared")
 

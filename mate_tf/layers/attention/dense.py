@@ -16,18 +16,7 @@ import tensorflow as tf
 
 from mate_tf.config import GrammarSoftConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.patterns import (
-    ByGroups,
-    GroupInputs,
-    HeadGroup,
-    Heads,
-    Projected,
-    group_mask,
-    heads_first,
-    pattern_mask,
-    sequence_length,
-    window_pairs,
-)
+from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.relations import RelatedTags, favoured_tags
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout, normal_initializer
@@ -72,7 +61,7 @@ class DensePlan(NamedTuple):
     bias: tf.Tensor | None  # float, broadcasts to [B, 1, F, T], added to the scores
 
 
-class Dense(ByGroups):
+class Dense(patterns.ByGroups):
     """All pairs, under the mask of a pattern.
 
     With a bucket size only the pairs of a window attend to each other.
@@ -86,7 +75,7 @@ class Dense(ByGroups):
             relations = heads.relations.one_hot(features, features)  # [B, K, F, T]
         if isinstance(attention, GrammarSoftConfig):
             related = RelatedTags(favoured_tags(attention.grammar_rules))
-            favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
+            favoured = patterns.pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
             bias = attention.grammar_bias * tf.cast(favoured, heads.compute_dtype)
         return tuple(
             DensePlan(
@@ -97,18 +86,18 @@ class Dense(ByGroups):
             for group in heads.groups
         )
 
-    def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
+    def _mask(self, features: TokenFeatures, group: patterns.HeadGroup) -> tf.Tensor:
         """Bool [B, 1, F or 1, T]."""
-        mask = group_mask(group, features)  # [B, F or 1, T]
-        in_window = window_pairs(features, group.sort_by, self.heads.attention)
+        mask = patterns.group_mask(group, features)  # [B, F or 1, T]
+        in_window = patterns.window_pairs(features, group.sort_by, self.heads.attention)
         if in_window is not None:
             mask &= in_window
         return mask[:, None]
 
-    def scores_are_small(self, projected: Projected, training: bool) -> None:
+    def scores_are_small(self, projected: patterns.Projected, training: bool) -> None:
         """None: the softmax of all pairs is one kernel."""
 
-    def attend_group(self, inputs: GroupInputs, plan: DensePlan) -> tf.Tensor:
+    def attend_group(self, inputs: patterns.GroupInputs, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
         bias, query = plan.bias, inputs.projected.query
         if inputs.relations is not None and plan.relations is not None:
@@ -127,7 +116,7 @@ class Dense(ByGroups):
 class Linformer:
     """An `Implementation` with a weight: `length_projection`, float [S, P]."""
 
-    heads: Heads
+    heads: patterns.Heads
     attention: LinformerConfig
 
     def build(self, layer: keras.layers.Layer) -> None:
@@ -144,7 +133,7 @@ class Linformer:
 
         ValueError if S is not the attention's `sequence_length`.
         """
-        expected, length = self.attention.sequence_length, sequence_length(features)
+        expected, length = self.attention.sequence_length, patterns.sequence_length(features)
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
             f"{self.attention.projected_length}, got"
@@ -154,7 +143,7 @@ class Linformer:
 
     def attend(
         self,
-        projected: Projected,
+        projected: patterns.Projected,
         plan: tf.Tensor,
         dropout: SeededDropout | None,
         training: bool = False,
@@ -164,10 +153,10 @@ class Linformer:
         weights = tf.cast(tf.convert_to_tensor(self.length_projection), plan.dtype)
         weights *= plan  # [B, S, P]
         context = dense_attention(
-            heads_first(projected.query),
+            patterns.heads_first(projected.query),
             tf.einsum("BSP,BSHE->BHPE", weights, projected.key),
             tf.einsum("BSP,BSHE->BHPE", weights, projected.value),
             temperature=self.heads.temperature,
             dropout=dropout and dropout.fold_in(0),
         )
-        return heads_first(context)
+        return patterns.heads_first(context)

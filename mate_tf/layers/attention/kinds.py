@@ -8,7 +8,7 @@ Shapes: B batch, S sequence, H heads, E head size, D hidden.
 """
 
 import dataclasses
-from collections.abc import Mapping
+import functools
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -23,11 +23,11 @@ from mate_tf.config import (
     TableETCConfig,
     TableFormerConfig,
 )
-from mate_tf.dataclass_json import from_dict
+from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.multi_view import MultiViews
-from mate_tf.layers.attention.patterns import Heads, Projected
+from mate_tf.layers.attention.patterns import Heads, Projected, sequence_length
 from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
@@ -36,12 +36,8 @@ from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
 # measured with BERT base on a CPU: against a window, and against full coverage.
-BREAK_EVEN_WINDOW: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"float32": (512, 448), "bfloat16": (480, 384)}
-)
-BREAK_EVEN_FULL: Mapping[str, tuple[int, int]] = MappingProxyType(
-    {"float32": (512, 448), "bfloat16": (832, 384)}
-)
+BREAK_EVEN_WINDOW = MappingProxyType({"float32": (512, 448), "bfloat16": (480, 384)})
+BREAK_EVEN_FULL = MappingProxyType({"float32": (512, 448), "bfloat16": (832, 384)})
 # The same on a GPU, for inference (an H100, docs/speed.md): against a window, and against full
 # coverage, whose rounds are slower there at any length; beyond it all pairs take too much memory.
 ON_GPU_WINDOW, ON_GPU_FULL = 2048, 4096
@@ -115,23 +111,20 @@ class ByLength:
 
     def plan(self, features: TokenFeatures, training: bool = False) -> EitherPlan:
         """The plan of the one that computes, or both in a graph that does not know the length."""
-        longest, length = self.longest(training), features.input_ids.shape[1]
-        if length is not None or not longest or compiles_with_xla():
-            if length is not None and length <= longest:
-                return EitherPlan(True, short=self.short.plan(features, training))
+        longest, length = self.longest(training), sequence_length(features)
+        if isinstance(length, int) and length <= longest:
+            return EitherPlan(True, short=self.short.plan(features, training))
+        if isinstance(length, int) or not longest or compiles_with_xla():
             return EitherPlan(False, long=self.long.plan(features, training))
-        length = tf.shape(features.input_ids)[1]
         is_short = length <= longest
 
-        def first(size: tf.Tensor) -> TokenFeatures:
-            return features.map(lambda feature: feature[:, :size])
+        def plan(implementation: Implementation, size: tf.Tensor) -> Any:
+            first = features.map(lambda feature: feature[:, :size])
+            return implementation.plan(first, training)
 
         # The plan that is not used covers one token, so it costs nothing.
-        return EitherPlan(
-            is_short,
-            self.short.plan(first(tf.where(is_short, length, 1)), training),
-            self.long.plan(first(tf.where(is_short, 1, length)), training),
-        )
+        sizes = tf.where(is_short, length, 1), tf.where(is_short, 1, length)
+        return EitherPlan(is_short, *map(plan, (self.short, self.long), sizes))
 
     def attend(
         self,
@@ -141,13 +134,9 @@ class ByLength:
         training: bool = False,
     ) -> tf.Tensor:
         """The context. float [B, S, H, E]."""
-
-        def short() -> tf.Tensor:
-            return self.short.attend(projected, plan.short, dropout, training)
-
-        def long() -> tf.Tensor:
-            return self.long.attend(projected, plan.long, dropout, training)
-
+        options = dropout, training
+        short = functools.partial(self.short.attend, projected, plan.short, *options)
+        long = functools.partial(self.long.attend, projected, plan.long, *options)
         if isinstance(plan.is_short, bool):
             return short() if plan.is_short else long()
         return tf.cond(plan.is_short, short, long)
@@ -180,10 +169,8 @@ class SelfAttention(keras.layers.Layer):
         **kwargs,
     ):
         super().__init__(**kwargs)
-        if num_heads < 1 or head_size < 1:
-            raise ValueError(
-                f"expected num_heads and head_size of at least 1, got {num_heads} and {head_size}"
-            )
+        expected = "expected num_heads and head_size of at least 1"
+        require(min(num_heads, head_size) > 0, f"{expected}, got {num_heads} and {head_size}")
         if isinstance(attention, dict):
             attention = from_dict(AttentionConfig, attention, "attention")
         self.num_heads = num_heads
@@ -340,11 +327,11 @@ class MultiViewAttention(SelfAttention):
         dense_up_to: int | None = 0,
         **kwargs,
     ):
-        if not isinstance(AttentionConfig(architecture), MateConfig):
-            raise ValueError(
-                "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
-                f"MultiViewAttention, got {architecture!r}"
-            )
+        require(
+            isinstance(AttentionConfig(architecture), MateConfig),
+            "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
+            f"MultiViewAttention, got {architecture!r}",
+        )
         options: dict[str, Any] = dict(
             architecture=architecture,
             row_heads_ratio=row_heads_ratio,
@@ -360,8 +347,6 @@ class MultiViewAttention(SelfAttention):
         super().__init__(num_heads, head_size, attention, **kwargs)
 
     def get_config(self):
-        config = super().get_config()
-        attention = config.pop("attention")
-        for name in ("evaluator", "coverage"):
-            del attention[name]
-        return config | attention
+        config, left_out = super().get_config(), ("evaluator", "coverage")
+        attention = config.pop("attention").items()
+        return config | {name: value for name, value in attention if name not in left_out}

@@ -16,20 +16,9 @@ import keras
 import tensorflow as tf
 
 from mate_tf.config import MateConfig
+from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.patterns import (
-    ByGroups,
-    GroupInputs,
-    HeadGroup,
-    heads_first,
-    in_sequence,
-    num_buckets,
-    ordered_features,
-    pattern_mask,
-    sequence_length,
-    token_order,
-    token_rank,
-)
+from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout, attributes
 from mate_tf.layers.compilation import custom_gradient
@@ -62,12 +51,14 @@ def view_indices(order: tf.Tensor, bucket_size: int, global_size: int) -> ViewIn
     """The indices by an order, a permutation of the positions: int32 [B, S]."""
     batch = tf.shape(order)[0]
     length = order.shape[1] or tf.shape(order)[1]
-    buckets = num_buckets(length, bucket_size, global_size)
+    buckets = patterns.num_buckets(length, bucket_size, global_size)
     long_size = buckets * bucket_size
     padded = tf.pad(order, [[0, 0], [0, global_size + long_size - length]])  # [B, P]
     global_, long = tf.split(padded, [global_size, long_size], axis=1)
     long = tf.reshape(long, [batch, buckets, bucket_size])
-    return ViewIndices(padded, global_, long, with_neighbours(long, axis=1), token_rank(order))
+    return ViewIndices(
+        padded, global_, long, with_neighbours(long, axis=1), patterns.token_rank(order)
+    )
 
 
 def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
@@ -93,7 +84,7 @@ def make_views(full: tf.Tensor, indices: ViewIndices, names: Sequence[str]) -> M
                 own, following, previous = tf.split(views["window"], 3, axis=3)
                 copies += [own, tf.roll(following, 1, axis=2), tf.roll(previous, -1, axis=2)]
             ordered = joined(views["global_"], tf.add_n(copies))
-            return in_sequence(ordered, indices.order, indices.rank)
+            return patterns.in_sequence(ordered, indices.order, indices.rank)
 
         chosen = (getattr(indices, name) for name in names)
         return [tf.gather(full, index, axis=2, batch_dims=1) for index in chosen], gradient
@@ -126,23 +117,18 @@ class MultiViewEmbedding(keras.layers.Layer):
 
     def __init__(self, bucket_size: int, global_size: int, **kwargs):
         super().__init__(**kwargs)
-        if bucket_size < 1 or global_size < 1:
-            raise ValueError(
-                f"expected bucket_size and global_size of at least 1, got {bucket_size} and "
-                f"{global_size}"
-            )
+        expected = "expected bucket_size and global_size of at least 1"
+        require(min(bucket_size, global_size) > 0, f"{expected}, got {bucket_size}, {global_size}")
         self.bucket_size = bucket_size
         self.global_size = global_size
 
     def call(self, embedding: tf.Tensor, order: tf.Tensor) -> MultiView:
         order = tf.convert_to_tensor(order)
-        if not order.dtype.is_integer:
-            raise ValueError(
-                f"expected an order of integers, got {order.dtype.name}; a keras.Input of it has "
-                "dtype='int32'"
-            )
+        remedy = "a keras.Input of it has dtype='int32'"
+        message = f"expected an order of integers, got {order.dtype.name}; {remedy}"
+        require(order.dtype.is_integer, message)
         indices = view_indices(tf.cast(order, tf.int32), self.bucket_size, self.global_size)
-        return make_views(heads_first(embedding), indices, ("global_", "long", "window"))
+        return make_views(patterns.heads_first(embedding), indices, ("global_", "long", "window"))
 
     def get_config(self):
         return super().get_config() | attributes(self, "bucket_size", "global_size")
@@ -226,18 +212,20 @@ class GroupPlan(NamedTuple):
 
 
 @dataclasses.dataclass(eq=False)
-class MultiViews(ByGroups):
+class MultiViews(patterns.ByGroups):
     """A window of buckets in each head's order."""
 
     attention: MateConfig
 
-    def plan_group(self, features: TokenFeatures, group: HeadGroup) -> GroupPlan:
+    def plan_group(self, features: TokenFeatures, group: patterns.HeadGroup) -> GroupPlan:
         """Orders the tokens for a head group, and masks its views by its pattern."""
         bucket_size, global_size = self.attention.bucket_size, self.attention.global_size
         assert group.sort_by is not None, group.name
-        order = token_order(features, group.sort_by)
-        buckets = num_buckets(sequence_length(features), bucket_size, global_size)
-        ordered = ordered_features(features, order, global_size + buckets * bucket_size)  # [B, P]
+        order = patterns.token_order(features, group.sort_by)
+        buckets = patterns.num_buckets(patterns.sequence_length(features), bucket_size, global_size)
+        ordered = patterns.ordered_features(
+            features, order, global_size + buckets * bucket_size
+        )  # [B, P]
         global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
 
         def in_buckets(feature: tf.Tensor) -> tf.Tensor:
@@ -250,7 +238,7 @@ class MultiViews(ByGroups):
 
         long = ordered.map(in_buckets)
         long_keys = ordered.map(keys_of_buckets)  # [B, N, G + W]
-        long_mask = pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
+        long_mask = patterns.pattern_mask(group.pattern, long, long_keys)  # [B, N, R, G + W]
         if not self.attention.original_bucketing:
             # Rolling joins the two ends of the long part, and repeats buckets if there are few.
             index = tf.range(buckets)
@@ -265,13 +253,13 @@ class MultiViews(ByGroups):
             long_relations = relations.one_hot(long, long_keys)  # [B, K, N, R, G + W]
         return GroupPlan(
             indices=view_indices(order, bucket_size, global_size),
-            global_mask=pattern_mask(group.pattern, global_, features)[:, None],
+            global_mask=patterns.pattern_mask(group.pattern, global_, features)[:, None],
             long_mask=long_mask[:, None],
             global_relations=global_relations,
             long_relations=long_relations,
         )
 
-    def attend_group(self, inputs: GroupInputs, plan: GroupPlan) -> tf.Tensor:
+    def attend_group(self, inputs: patterns.GroupInputs, plan: GroupPlan) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         query, *key_and_value = inputs.projected
         queries = make_views(query, plan.indices, ("global_", "long"))
@@ -296,4 +284,4 @@ class MultiViews(ByGroups):
             dropout=inputs.dropout,
             scores_are_small=inputs.scores_are_small,
         )
-        return in_sequence(context, plan.indices.order, plan.indices.rank)
+        return patterns.in_sequence(context, plan.indices.order, plan.indices.rank)

@@ -25,6 +25,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig
+from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.relations import (
     NEIGHBOURS,
@@ -95,21 +96,14 @@ def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...
 
     ValueError for TableETC, whose pattern also depends on positions and global tokens.
     """
-    if config.architecture not in PATTERNS:
-        raise ValueError(
-            f"expected an architecture of patterns, got {config.architecture!r}; see "
-            "mate_tf/layers/attention/table_etc.py"
-        )
-    groups = PATTERNS[config.architecture](config, num_heads)
-    return tuple(group for group in groups if group.num_heads)
+    name = config.architecture
+    message = f"expected an architecture of patterns, got {name!r}; see table_etc.py"
+    require(name in PATTERNS, message)
+    return tuple(group for group in PATTERNS[name](config, num_heads) if group.num_heads)
 
 
-def _everywhere(_: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    return (HeadGroup(num_heads, everywhere),)
-
-
-def _sat(_: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    return (HeadGroup(num_heads, any_of(same_row, same_column, global_token)),)
+def _one_group(pattern: Pattern) -> Callable[[Any, int], tuple[HeadGroup, ...]]:
+    return lambda _, num_heads: (HeadGroup(num_heads, pattern),)
 
 
 def _mate(config: MateConfig, num_heads: int) -> tuple[HeadGroup, ...]:
@@ -127,8 +121,8 @@ def _grammar_hard(config: GrammarHardConfig, num_heads: int) -> tuple[HeadGroup,
 
 
 PATTERNS: dict[str, Callable[[Any, int], tuple[HeadGroup, ...]]] = {
-    **dict.fromkeys(("tapas", "tableformer", "linformer", "grammar_soft"), _everywhere),
-    "sat": _sat,
+    **dict.fromkeys(("tapas", "tableformer", "linformer", "grammar_soft"), _one_group(everywhere)),
+    "sat": _one_group(any_of(same_row, same_column, global_token)),
     **dict.fromkeys(("mate", "mate_tableformer", "mate_neighbours"), _mate),
     "grammar_hard": _grammar_hard,
 }
@@ -265,12 +259,12 @@ def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> 
         fits = tf.broadcast_static_shape(allowed.shape, pairs).is_compatible_with(pairs)
     except ValueError:
         fits = False
-    if allowed.dtype != tf.bool or not fits:
-        name = getattr(pattern, "__name__", type(pattern).__name__)
-        raise ValueError(
-            f"expected pattern {name!r} to return bool of a shape that broadcasts to {pairs}, got "
-            f"{allowed.dtype.name} of shape {allowed.shape}"
-        )
+    name = getattr(pattern, "__name__", type(pattern).__name__)
+    require(
+        allowed.dtype == tf.bool and fits,
+        f"expected pattern {name!r} to return bool of a shape that broadcasts to {pairs}, got "
+        f"{allowed.dtype.name} of shape {allowed.shape}",
+    )
     return allowed & tf.greater(key.input_mask, 0)
 
 

@@ -21,15 +21,9 @@ import tensorflow as tf
 
 from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.dense import dense_attention
 from mate_tf.layers.attention.multi_view import MultiView, multi_view_attention
-from mate_tf.layers.attention.patterns import (
-    Heads,
-    Projected,
-    heads_first,
-    num_buckets,
-    sequence_length,
-)
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import refuse_unless
 
@@ -132,8 +126,8 @@ def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> Glo
     radius, size = attention.local_radius, attention.num_global_tokens
     to_global = membership(features, attention)  # [B, S, G]
     real, real_global = _real(features), _occupied(to_global)  # [B, S], [B, G]
-    length = sequence_length(features)
-    blocks = num_buckets(length, radius, 0)
+    length = patterns.sequence_length(features)
+    blocks = patterns.num_buckets(length, radius, 0)
     missing = blocks * radius - length
     long_membership = tf.pad(to_global, [[0, 0], [0, missing], [0, 0]])
     long_membership = tf.reshape(long_membership, [-1, blocks, radius, size])
@@ -170,7 +164,7 @@ def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
 def global_local_views(tensor: tf.Tensor, num_global_tokens: int, radius: int) -> MultiView:
     """The views of projected hidden states [B, H, G + S, E] that attend to each other."""
     length = (tensor.shape[2] or tf.shape(tensor)[2]) - num_global_tokens
-    blocks = num_buckets(length, radius, 0)
+    blocks = patterns.num_buckets(length, radius, 0)
     global_, tokens = tf.split(tensor, [num_global_tokens, length], axis=2)
     tokens = tf.pad(tokens, [[0, 0], [0, 0], [0, blocks * radius - length], [0, 0]])
     _, heads, _, head_size = tensor.shape
@@ -226,7 +220,7 @@ class TableETC:
     The labels' vectors start at zero, so training begins with BERT's plain attention.
     """
 
-    heads: Heads
+    heads: patterns.Heads
     attention: TableETCConfig
 
     def build(self, layer: keras.layers.Layer) -> None:
@@ -248,13 +242,13 @@ class TableETC:
 
     def attend(
         self,
-        projected: Projected,
+        projected: patterns.Projected,
         plan: AllPairsPlan | GlobalLocalPlan,
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
         """The context [B, G + S, H, E]."""
-        query, key, value = map(heads_first, projected)  # [B, H, G + S, E]
+        query, key, value = map(patterns.heads_first, projected)  # [B, H, G + S, E]
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # It is added to the scores after their division, so it is divided too.
         table *= tf.cast(self.heads.scale, query.dtype)
@@ -263,7 +257,9 @@ class TableETC:
             by_label = tf.einsum("BHFE,KHE->BHFK", query, table)
             label = tf.repeat(plan.label[:, None], self.heads.num_heads, axis=1)  # [B, H, F, T]
             bias = tf.gather(by_label, label, batch_dims=3)
-            return heads_first(dense_attention(query, key, value, plan.mask, bias=bias, **options))
+            return patterns.heads_first(
+                dense_attention(query, key, value, plan.mask, bias=bias, **options)
+            )
         size, radius = self.attention.num_global_tokens, self.attention.local_radius
         views = [global_local_views(tensor, size, radius) for tensor in (query, key, value)]
         global_bias, long_bias = self._label_scores(views[0], table, plan)
@@ -275,7 +271,7 @@ class TableETC:
             long_bias=long_bias,
             **options,
         )  # [B, H, G + L, E]
-        return heads_first(tf.slice(context, [0] * 4, [-1, -1, tf.shape(query)[2], -1]))
+        return patterns.heads_first(tf.slice(context, [0] * 4, [-1, -1, tf.shape(query)[2], -1]))
 
     def _label_scores(
         self, queries: MultiView, table: tf.Tensor, plan: GlobalLocalPlan

@@ -18,22 +18,7 @@ import tensorflow as tf
 
 from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.patterns import (
-    ByGroups,
-    GroupInputs,
-    HeadGroup,
-    Pattern,
-    Projected,
-    SortKey,
-    in_order,
-    in_sequence,
-    num_buckets,
-    ordered_features,
-    pattern_mask,
-    sequence_length,
-    token_order,
-    token_rank,
-)
+from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.relations import RelationBias
 from mate_tf.layers.attention.rounds import Rounds, TilePairs, Weighing, attend_in_rounds
 from mate_tf.private_apis import compiles_with_xla
@@ -60,17 +45,17 @@ class TilePlan:
     rounds: Rounds | None = None  # the pairs that meet, masked; `tile_plan` leaves them out
 
 
-def tile_plan(features: TokenFeatures, sort_by: SortKey, tile_size: int) -> TilePlan:
+def tile_plan(features: TokenFeatures, sort_by: patterns.SortKey, tile_size: int) -> TilePlan:
     """Orders the tokens by a key and lists the tiles that meet.
 
     The size is the smaller of two, of which the faster one is taken.
     """
-    order = token_order(features, sort_by)  # [B, S]
-    length = sequence_length(features)
+    order = patterns.token_order(features, sort_by)  # [B, S]
+    length = patterns.sequence_length(features)
 
     def tiles_of(size: int | tf.Tensor) -> TokenFeatures:
-        number = num_buckets(length, size, 0)
-        ordered = ordered_features(features, order, number * size)
+        number = patterns.num_buckets(length, size, 0)
+        ordered = patterns.ordered_features(features, order, number * size)
         return ordered.map(lambda feature: tf.reshape(feature, [-1, number, size]))  # [B, N, R]
 
     def count(size: int) -> tf.Tensor:
@@ -88,7 +73,7 @@ def tile_plan(features: TokenFeatures, sort_by: SortKey, tile_size: int) -> Tile
     query_tile = pairs // number
     return TilePlan(
         order=tf.pad(order, [[0, 0], [0, number * size - length]]),
-        rank=token_rank(order),
+        rank=patterns.token_rank(order),
         tiles=tiles.map(lambda feature: tf.reshape(feature, [-1, size])),
         query_tile=query_tile,
         key_tile=query_tile // number * number + pairs % number,
@@ -97,7 +82,7 @@ def tile_plan(features: TokenFeatures, sort_by: SortKey, tile_size: int) -> Tile
     )
 
 
-def tiles_meet(tiles: TokenFeatures, sort_by: SortKey) -> tf.Tensor:
+def tiles_meet(tiles: TokenFeatures, sort_by: patterns.SortKey) -> tf.Tensor:
     """Which tiles may hold a query and a key that attend to each other.
 
     Tiles meet if their ranges of the key overlap or one has a token outside the table.
@@ -121,7 +106,7 @@ def tiles_meet(tiles: TokenFeatures, sort_by: SortKey) -> tf.Tensor:
 def pairs_of_round(
     plan: TilePlan,
     most: int | tf.Tensor,
-    pattern: Pattern,
+    pattern: patterns.Pattern,
     relations: RelationBias | None,
     start: tf.Tensor,
 ) -> TilePairs:
@@ -136,7 +121,7 @@ def pairs_of_round(
     query_tile, key_tile = (tf.gather(tiles, index) for tiles in (plan.query_tile, plan.key_tile))
     query = plan.tiles.map(lambda feature: tf.gather(feature, query_tile))  # [M, R]
     key = plan.tiles.map(lambda feature: tf.gather(feature, key_tile))  # [M, R]
-    mask = pattern_mask(pattern, query, key)  # [M, R, R]
+    mask = patterns.pattern_mask(pattern, query, key)  # [M, R, R]
     if compiles_with_xla():
         mask &= meets[:, None, None]
     one_hot = None if relations is None else relations.one_hot(query, key)
@@ -144,7 +129,7 @@ def pairs_of_round(
 
 
 @dataclasses.dataclass(eq=False)
-class Tiles(ByGroups):
+class Tiles(patterns.ByGroups):
     """All pairs that a sorted pattern allows, and few others.
 
     It computes what `dense.Dense` computes for the pattern without a window.
@@ -152,7 +137,7 @@ class Tiles(ByGroups):
 
     attention: MateConfig
 
-    def plan_group(self, features: TokenFeatures, group: HeadGroup) -> TilePlan:
+    def plan_group(self, features: TokenFeatures, group: patterns.HeadGroup) -> TilePlan:
         """The order and the pairs of tiles."""
         assert group.sort_by is not None, group.name
         plan = tile_plan(features, group.sort_by, self.attention.bucket_size)
@@ -165,7 +150,7 @@ class Tiles(ByGroups):
         pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
         return dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs))
 
-    def attend_group(self, inputs: GroupInputs, plan: TilePlan) -> tf.Tensor:
+    def attend_group(self, inputs: patterns.GroupInputs, plan: TilePlan) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         query, *key_and_value = inputs.projected
         heads, size = self.heads, plan.tile_size
@@ -174,7 +159,7 @@ class Tiles(ByGroups):
         scale = tf.cast(heads.scale, query.dtype)
 
         def in_tiles(tensor: tf.Tensor) -> tf.Tensor:
-            tensor = in_order(tensor, plan.order, plan.rank)  # [B, h, P, E]
+            tensor = patterns.in_order(tensor, plan.order, plan.rank)  # [B, h, P, E]
             tensor = tf.reshape(tensor, [-1, num_heads, number, size, head_size])
             tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, N, h, R, E]
             return tf.reshape(tensor, [-1, num_heads, size, head_size])
@@ -184,10 +169,10 @@ class Tiles(ByGroups):
             bias, *vectors = inputs.relations.tables(inputs.first_head, num_heads)
             tables = bias, *(table / scale for table in vectors)
         assert plan.rounds is not None
-        tiles = Projected(*map(in_tiles, (query * scale, *key_and_value)))
+        tiles = patterns.Projected(*map(in_tiles, (query * scale, *key_and_value)))
         weighing = Weighing(tables, inputs.dropout, inputs.scores_are_small)
         context = attend_in_rounds(plan.rounds, tiles, weighing)  # [T, h, R, E]
         context = tf.reshape(context, [-1, number, num_heads, size, head_size])
         context = tf.transpose(context, [0, 2, 1, 3, 4])  # [B, h, N, R, E]
         context = tf.reshape(context, [-1, num_heads, number * size, head_size])
-        return in_sequence(context, plan.order, plan.rank)
+        return patterns.in_sequence(context, plan.order, plan.rank)
