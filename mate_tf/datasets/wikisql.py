@@ -144,12 +144,8 @@ def execute_as_original(
     """
     try:
         return _execute_as_original(rows, types, query)
-    except (_IncomparableError, TypeError, OverflowError):  # Python's own for such cells
+    except (TypeError, OverflowError):
         return NO_ANSWER
-
-
-class _IncomparableError(ValueError):
-    """Values of different types, or a text that is no number."""
 
 
 def _execute_as_original(
@@ -174,7 +170,7 @@ def _execute_as_original(
     elif len(values) == 1:
         try:
             number = _original_number(values[0])
-        except _IncomparableError:
+        except TypeError:
             if aggregation != "NONE":
                 raise
     elif aggregation != "NONE" and all(isinstance(value, int | float) for value in values):
@@ -187,7 +183,7 @@ def _execute_as_original(
 def _original_holds(cell: Any, kind: str, condition: Condition) -> bool:
     value = _original_typed(condition.value, kind)
     if not isinstance(cell, type(value)):
-        raise _IncomparableError
+        raise TypeError
     if isinstance(value, str):
         cell, value = words_and_signs(cell), words_and_signs(value)
     return _COMPARE[condition.operator](cell, value)
@@ -198,11 +194,12 @@ def _original_typed(cell: Any, kind: str) -> Any:
 
 
 def _original_number(value: Any) -> float:
-    if not isinstance(value, int | float | str):
-        raise _IncomparableError
-    number = parse_number(value if isinstance(value, str) else repr(value), original=True)
+    """The number of a cell; TypeError for others, as Python has for comparing them."""
+    number = None
+    if isinstance(value, int | float | str):
+        number = parse_number(value if isinstance(value, str) else repr(value), original=True)
     if number is None:
-        raise _IncomparableError
+        raise TypeError
     return number
 
 
@@ -234,23 +231,23 @@ def read_wikisql(
     run = execute_as_original if original else execute
     lines = _lines_of_tables(tables_path)
 
+    @remember
     def read_table(table_id: str) -> _Typed:
         number, line = lines[table_id]
         with naming(f"(file '{tables_path}', line {number})"):
             return _read_table(line, original)
 
-    remembered = remember(read_table)
     for number, record in read_json_values(path):
-        where = f"(file '{path}', line {number})"
-        match record:
-            case {"question": str(text), "table_id": str(table_id)}:
-                known = table_id in lines
-            case _:
-                got = f"{record!r:.80} {where}"
-                raise ValueError(f"expected texts as 'question' and 'table_id', got {got}")
-        require(known, f"expected a table of '{tables_path}', got {table_id!r} {where}")
-        table, rows, types = remembered(table_id)
-        with naming(where):
+        with naming(f"(file '{path}', line {number})"):
+            match record:
+                case {"question": str(text), "table_id": str(table_id)}:
+                    known = f"a table of '{tables_path}'"
+                    require(table_id in lines, f"expected {known}, got {table_id!r}")
+                case _:
+                    expected = "expected texts as 'question' and 'table_id'"
+                    raise ValueError(f"{expected}, got {record!r:.80}")
+        table, rows, types = read_table(table_id)
+        with naming(f"(file '{path}', line {number})"):
             answer = run(rows, types, _query(record.get("sql"), len(types)))
         question = Question(text, f"{split}-{number - 1}-0_0", answers=answer.texts)
         if supervised:

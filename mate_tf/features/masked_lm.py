@@ -109,10 +109,8 @@ class MaskedLmBuilder:
         problem = f"expected a text of {least} to {most} pieces, got texts of {lengths}"
         if self.config.join_texts:
             problem = f"expected at least {least} pieces of text, got {sum(lengths)}"
-        return ConversionError(
-            "no fitting text",
-            f"{problem} (table '{table.table_id}'); add texts or change min_text_length",
-        )
+        remedy = f"(table '{table.table_id}'); add texts or change min_text_length"
+        return ConversionError("no fitting text", f"{problem} {remedy}")
 
     def _draw_corner(
         self, tokens: TokenizedTable, start: int, table: Table, rng: random.Random
@@ -125,12 +123,9 @@ class MaskedLmBuilder:
         budget = self.config.max_seq_length - start
         kept = draw_corner(tokens, budget, self.config.max_column_id - spare, max_rows, rng)
         if kept is None:
-            raise ConversionError(
-                "too long",
-                f"expected at most {self.config.max_seq_length} tokens, got more for {start} of "
-                f"text and one cell (table '{table.table_id}')",
-                "raise max_seq_length",
-            )
+            got = f"got more for {start} of text and one cell (table '{table.table_id}')"
+            problem = f"expected at most {self.config.max_seq_length} tokens, {got}"
+            raise ConversionError("too long", problem, "raise max_seq_length")
         return kept
 
     def _mask(self, features: dict[str, np.ndarray], rng: random.Random) -> dict[str, np.ndarray]:

@@ -120,20 +120,20 @@ def is_single(number: float) -> bool:
 def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
     """The numbers and dates in a text, from left to right; the longest of nested ones."""
     rules = _ORIGINAL_RULES if original else _RULES
-    found: dict[tuple[int, int], list[NumericValue]] = {}
+    values: dict[tuple[int, int], list[NumericValue]] = {}
     if _DIGIT.search(text):
         for match in rules.number.finditer(text):
             number = _parse_number(match[0])
             if number is not None:
-                found[match.span()] = [number]
+                values[match.span()] = [number]
     begins: list[int] = []  # where the words begin, up to this one, that may be part of a date
     for match in _WORD.finditer(text):
         word, span = match[0], match.span()
         is_number = word[0].isdecimal()
-        if span not in found and (is_number or word in rules.words):
+        if span not in values and (is_number or word in rules.words):
             number = _parse_number(word) if is_number else rules.words[word]
             if number is not None:
-                found[span] = [number]
+                values[span] = [number]
         if not ((is_number and len(word) <= 5) or word.lower() in _WORDS_OF_DATES):
             begins.clear()
             continue
@@ -141,13 +141,13 @@ def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
         for number_of_words, begin in enumerate(reversed(begins), start=1):
             date = _parse_date(text[begin : span[1]], rules, number_of_words)
             if date is not None:
-                found.setdefault((begin, span[1]), []).append(date)
+                values.setdefault((begin, span[1]), []).append(date)
     spans = []
     reached = 0
-    for begin, end in sorted(found, key=lambda span: (span[0], -span[1])):
+    for begin, end in sorted(values, key=lambda span: (span[0], -span[1])):
         if end > reached:  # otherwise it is inside another one
             reached = end
-            spans.append(NumericSpan(begin, end, tuple(found[begin, end])))
+            spans.append(NumericSpan(begin, end, tuple(values[begin, end])))
     return spans
 
 
@@ -201,10 +201,10 @@ def question_values(text: str, convention: Convention) -> tuple[NumericValue, ..
     text = plain_text(text)
     values: list[NumericValue] = []
     reached = 0
-    for found in VALUE_IN_SENTENCE.finditer(text):
-        values += text_values(text[reached : found.start()])
-        reached = found.end()
-        cell = read_cell(found[0])
+    for match in VALUE_IN_SENTENCE.finditer(text):
+        values += text_values(text[reached : match.start()])
+        reached = match.end()
+        cell = read_cell(match[0])
         date, number = date_of(cell, convention), number_of(cell, convention)[0]
         if number is not None:
             values.append(number)
@@ -245,16 +245,14 @@ def relations(
         given = tuple(field is None for field in value) if isinstance(value, Date) else None
         comparable[given].append(value)
     bits = dict.fromkeys(values, 0)
-    for asked in comparable.values():
-        keys = _sort_keys([*values.values(), *asked])
+    for question in comparable.values():
+        keys = _sort_keys([*values.values(), *question])
         if keys is None:
             continue
-        of_question = set(keys[len(values) :])
-        least, most = min(of_question), max(of_question)
+        given = set(keys[len(values) :])
+        least, most = min(given), max(given)
         for row, key in zip(values, keys, strict=False):
-            bits[row] |= (
-                EQUAL * (key in of_question) | LESS * (least < key) | GREATER * (most > key)
-            )
+            bits[row] |= EQUAL * (key in given) | LESS * (least < key) | GREATER * (most > key)
     return {row: bit for row, bit in bits.items() if bit}
 
 
@@ -310,8 +308,8 @@ def _parse_date(text: str, rules: _Rules, number_of_words: int) -> Date | None:
     if match is None:
         return None
     fields = {
-        name: _MONTH_NUMBERS.get(found[:3].lower()) or int(found)
-        for name, found in match.groupdict().items()
+        name: _MONTH_NUMBERS.get(part[:3].lower()) or int(part)
+        for name, part in match.groupdict().items()
     }
     year, month, day = (fields.get(name) for name in ("year", "month", "day"))
     if year is not None and year not in (rules.lone_years if month is None else rules.years):

@@ -261,9 +261,9 @@ def keep_columns(
     if sum(costs) <= budget:
         return list(range(table.num_columns))
     previous = {column for _, column in question.previous_coordinates}
-    asked = _stems(question.text)
+    words = _stems(question.text)
     # The Jaccard index.
-    similarity = [len(stems & asked) / (len(stems | asked) or 1) for stems in _column_stems(table)]
+    similarity = [len(stems & words) / (len(stems | words) or 1) for stems in _column_stems(table)]
     order = sorted(range(table.num_columns), key=lambda c: (c not in previous, -similarity[c], c))
     kept = []
     for column in order:
@@ -289,13 +289,8 @@ def _stems(text: str) -> frozenset[str]:
 
 @functools.lru_cache(1 << 14)
 def _stem(word: str) -> str:
-    return _stemmer().stem(word)
-
-
-@functools.cache
-def _stemmer():
     porter = import_extra("nltk.stem.porter", "passages", "to compare words by their stems")
-    return porter.PorterStemmer()
+    return porter.PorterStemmer().stem(word)
 
 
 def check_size(config: FeatureConfig, table: Table) -> int:
@@ -304,18 +299,13 @@ def check_size(config: FeatureConfig, table: Table) -> int:
     most_rows = table.num_rows
     if config.max_row_id is not None:
         most_rows = config.max_row_id - 1 - config.histogram_row
+    where = f"(table '{table.table_id}')"
     if table.num_rows > most_rows and not config.drop_rows_to_fit:
-        raise ConversionError(
-            "too many rows",
-            f"expected at most {most_rows} rows, got {table.num_rows} (table '{table.table_id}')",
-            "set drop_rows_to_fit",
-        )
+        problem = f"expected at most {most_rows} rows, got {table.num_rows} {where}"
+        raise ConversionError("too many rows", problem, "set drop_rows_to_fit")
     if table.num_columns > most_columns:
-        raise ConversionError(
-            "too many columns",
-            f"expected at most {most_columns} columns, got {table.num_columns} (table "
-            f"'{table.table_id}'); leave out columns",
-        )
+        problem = f"expected at most {most_columns} columns, got {table.num_columns} {where}"
+        raise ConversionError("too many columns", f"{problem}; leave out columns")
     return min(table.num_rows, most_rows)
 
 
@@ -325,11 +315,8 @@ def check_least_size(config: FeatureConfig, table: Table) -> None:
     least = 3 + (rows + 1) * table.num_columns  # [CLS], a question, [SEP], the header, the body
     may_be_cut = config.drop_rows_to_fit or config.prune_columns or config.original_conversion
     if most is not None and least > most and not may_be_cut:
-        raise ConversionError(
-            "too long",
-            f"expected at most {most} tokens, got at least {least} (table '{table.table_id}')",
-            _MORE_ROOM,
-        )
+        got = f"got at least {least} (table '{table.table_id}')"
+        raise ConversionError("too long", f"expected at most {most} tokens, {got}", _MORE_ROOM)
 
 
 def fit(
@@ -363,12 +350,9 @@ def fit(
     fitting = int(np.searchsorted(cost[: num_rows + 1], budget, side="right")) - 1
 
     def too_long(tokens_needed: int, what: str, remedy: str = "raise max_seq_length"):
-        return ConversionError(
-            "too long",
-            f"expected at most {config.max_seq_length} tokens, got {start + tokens_needed}"
-            f"{what} {where}",
-            remedy,
-        )
+        got = f"got {start + tokens_needed}{what} {where}"
+        problem = f"expected at most {config.max_seq_length} tokens, {got}"
+        return ConversionError("too long", problem, remedy)
 
     if fitting < 0:
         what = f"{', '.join(least[:-1])} and {least[-1]} alone" if num_rows else "the sentence"

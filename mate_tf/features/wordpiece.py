@@ -179,14 +179,11 @@ def read_vocabulary(path: str | os.PathLike[str]) -> list[str]:
         pieces = [line.strip() for line in content.decode("utf-8").rstrip("\n").split("\n")]
     except UnicodeDecodeError as error:
         raise ValueError(f"expected a vocabulary in UTF-8, got {path}: {error}") from None
-    first_line: dict[str, int] = {}
+    lines: dict[str, int] = {}
     for line, piece in enumerate(pieces, start=1):
         if not piece:
             raise ValueError(f"expected one piece a line, got an empty line {line} in {path}")
-        if piece in first_line:
-            raise ValueError(
-                f"expected each piece once, got {piece!r} in lines {first_line[piece]} and {line} "
-                f"of {path}"
-            )
-        first_line[piece] = line
+        if (first := lines.setdefault(piece, line)) != line:
+            where = f"in lines {first} and {line} of {path}"
+            raise ValueError(f"expected each piece once, got {piece!r} {where}")
     return pieces
