@@ -17,7 +17,7 @@ import tensorflow as tf
 from mate_tf.config import GrammarSoftConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention import patterns
-from mate_tf.layers.attention.relations import RelatedTags, favoured_tags
+from mate_tf.layers.attention.relations import RelatedTags, favoured_tags, relation_scores
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout, normal_initializer
 from mate_tf.layers.compilation import refuse_unless
@@ -99,9 +99,9 @@ class Dense(patterns.ByGroups):
 
     def attend_group(self, inputs: patterns.GroupInputs, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""
-        bias, query = plan.bias, inputs.projected.query
-        if inputs.relations is not None and plan.relations is not None:
-            scores = inputs.relations.scores(query, plan.relations, inputs.first_head)
+        bias = plan.bias
+        if plan.relations is not None:
+            scores = relation_scores(inputs.projected.query, plan.relations, *inputs.tables)
             bias = scores if bias is None else bias + scores
         return dense_attention(
             *inputs.projected,

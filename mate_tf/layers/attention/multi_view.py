@@ -19,6 +19,7 @@ from mate_tf.config import MateConfig
 from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention import patterns
+from mate_tf.layers.attention.relations import relation_scores
 from mate_tf.layers.attention.softmax import Attended, weighted_sum
 from mate_tf.layers.basic import SeededDropout, attributes
 from mate_tf.layers.compilation import custom_gradient
@@ -266,20 +267,18 @@ class MultiViews(patterns.ByGroups):
         keys, values = (
             make_views(one, plan.indices, ("global_", "window")) for one in key_and_value
         )
-        biases = {}
-        if (relations := inputs.relations) is not None:
-            first = inputs.first_head
-            biases = {
-                "global_bias": relations.scores(queries.global_, plan.global_relations, first),
-                "long_bias": relations.scores(queries.long, plan.long_relations, first),
-            }
+        global_bias = long_bias = None
+        if plan.global_relations is not None:
+            global_bias = relation_scores(queries.global_, plan.global_relations, *inputs.tables)
+            long_bias = relation_scores(queries.long, plan.long_relations, *inputs.tables)
         context = multi_view_attention(
             queries,
             keys,
             values,
             global_mask=plan.global_mask,
             long_mask=plan.long_mask,
-            **biases,
+            global_bias=global_bias,
+            long_bias=long_bias,
             temperature=self.heads.temperature,
             dropout=inputs.dropout,
             scores_are_small=inputs.scores_are_small,

@@ -177,8 +177,7 @@ class GroupInputs(NamedTuple):
     """The tensors that a head group attends with."""
 
     projected: Projected  # float [B, h, S, E] each
-    first_head: int  # the index of its first head
-    relations: RelationBias | None  # as of `Heads.relations_of`
+    tables: tuple[tf.Tensor, ...]  # of its heads' relations (`RelationBias.tables`); () without any
     dropout: SeededDropout | None  # applied to its attention probabilities
     scores_are_small: tf.Tensor | None  # as of `Heads`
 
@@ -233,13 +232,10 @@ class ByGroups:
         parts = zip(self.heads.groups, first_heads, plan, *map(by_group, projected), strict=True)
         contexts: list[tf.Tensor] = []
         for index, (group, first_head, group_plan, *tensors) in enumerate(parts):
-            inputs = GroupInputs(
-                Projected(*tensors),
-                first_head,
-                self.heads.relations_of(group),
-                dropout and dropout.fold_in(index),
-                are_small,
-            )
+            relations = self.heads.relations_of(group)
+            tables = () if relations is None else relations.tables(first_head, group.num_heads)
+            dropped = dropout and dropout.fold_in(index)
+            inputs = GroupInputs(Projected(*tensors), tables, dropped, are_small)
             with tf.control_dependencies(contexts):  # the views before are freed by then
                 contexts.append(self.attend_group(inputs, group_plan))
         context = tf.concat(contexts, axis=1) if len(contexts) > 1 else contexts[0]

@@ -146,10 +146,6 @@ class RelationBias(keras.layers.Layer):
         tables = [tf.cast(tf.convert_to_tensor(weight), self.compute_dtype) for weight in weights]
         return tuple(table[:, heads] for table in tables)
 
-    def scores(self, query: tf.Tensor, one_hot: tf.Tensor, first_head: int) -> tf.Tensor:
-        """As `relation_scores`, for h consecutive heads from one on."""
-        return relation_scores(query, one_hot, *self.tables(first_head, query.shape[1]))
-
     def get_config(self):
         names = ("num_heads", "head_size", "kind", "disabled")
         return super().get_config() | attributes(self, *names)

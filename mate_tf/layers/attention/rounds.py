@@ -253,11 +253,11 @@ def _backward(
         to_value = tf.einsum("MHFT,MHFE->MHTE", dropped, of_context)
         tiles_of_pairs = (pairs.query_tile, pairs.key_tile, pairs.key_tile)
         parts = [tf.cast(part, wide) for part in (to_query, to_key, to_value, *to_tables)]
-        scattered = map(
-            lambda total, tile, part: tf.tensor_scatter_nd_add(total, tile[:, None], part),
-            *(sums[:3], tiles_of_pairs, parts),
-        )
-        return [*scattered, *map(tf.add, sums[3:], parts[3:])]
+        by_tile = zip(sums, tiles_of_pairs, parts, strict=False)
+        return [
+            *(tf.tensor_scatter_nd_add(sum_, tile[:, None], part) for sum_, tile, part in by_tile),
+            *(sum_ + part for sum_, part in zip(sums[3:], parts[3:], strict=True)),
+        ]
 
     inputs = (*tiles, *weighing.tables)
     sums = rounds.run(add_round, [tf.zeros(tf.shape(one), wide) for one in inputs])

@@ -164,10 +164,8 @@ class Tiles(patterns.ByGroups):
             tensor = tf.transpose(tensor, [0, 2, 1, 3, 4])  # [B, N, h, R, E]
             return tf.reshape(tensor, [-1, num_heads, size, head_size])
 
-        tables: tuple[tf.Tensor, ...] = ()
-        if inputs.relations is not None:
-            bias, *vectors = inputs.relations.tables(inputs.first_head, num_heads)
-            tables = bias, *(table / scale for table in vectors)
+        # Vectors are multiplied by queries, which are scaled.
+        tables = (*inputs.tables[:1], *(vectors / scale for vectors in inputs.tables[1:]))
         assert plan.rounds is not None
         tiles = patterns.Projected(*map(in_tiles, (query * scale, *key_and_value)))
         weighing = Weighing(tables, inputs.dropout, inputs.scores_are_small)
