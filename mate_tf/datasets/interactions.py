@@ -60,15 +60,15 @@ def read_interactions(
     """
     for table, interaction in read_tables(directory, split):
         previous: dict[str, Any] = {}
-        for number, asked in enumerate(interaction.questions):
+        for number, entry in enumerate(interaction.questions):
             question = _question(interaction, number, table, original)
             yield table, dataclasses.replace(question, **previous)
             previous = {
                 "previous_coordinates": question.answer_coordinates,
                 "previous_answers": question.answers,
             }
-            if not asked.answer.HasField("class_index"):
-                yield from _negatives(asked, question)
+            if not entry.answer.HasField("class_index"):
+                yield from _negatives(entry, question)
 
 
 def read_tables(directory: str | Path, split: str) -> Iterator[tuple[Table, Any]]:
@@ -95,8 +95,8 @@ def interaction_files(directory: str | Path, split: str) -> list[Path]:
     )
     for folder in (Path(directory, "interactions"), Path(directory)):
         names = os.listdir(folder) if folder.is_dir() else []
-        if found := sorted(name for name in names if pattern.fullmatch(name)):
-            return [folder / name for name in found]
+        if matching := sorted(name for name in names if pattern.fullmatch(name)):
+            return [folder / name for name in matching]
     raise FileNotFoundError(
         f"expected {split}.txtpb, {split}.txtpb.gz or {split}.tfrecord with interactions in "
         f"{directory}, found none"
@@ -116,8 +116,8 @@ def read_messages(path: Path) -> Iterator[Placed]:
             return
         lines = ((number, line) for number, line in _lines(file, path) if line.strip())
         while chunk := list(itertools.islice(lines, _PARSED_TOGETHER)):
-            found = _parse_together([line for _, line in chunk])
-            for (number, line), interaction in zip(chunk, found, strict=True):
+            parsed = _parse_together([line for _, line in chunk])
+            for (number, line), interaction in zip(chunk, parsed, strict=True):
                 where = f"(file '{path}', line {number})"
                 yield _parse(line, where) if interaction is None else Placed(interaction, where)
 
@@ -184,10 +184,10 @@ def _table(given: Any, default_id: str) -> Table:
 
 
 def _question(interaction: Any, number: int, table: Table, original: bool) -> Question:
-    asked = interaction.questions[number]
-    answer = asked.answer
-    texts = (asked.text, asked.original_text) if original else (asked.original_text, asked.text)
-    question_id = asked.id or f"{interaction.id or table.table_id}_{number}"
+    entry = interaction.questions[number]
+    answer = entry.answer
+    texts = (entry.text, entry.original_text) if original else (entry.original_text, entry.text)
+    question_id = entry.id or f"{interaction.id or table.table_id}_{number}"
     if re.fullmatch("[A-Z_]+", question_id):  # TITLE, which every interaction of the corpus has
         question_id = f"{interaction.id or table.table_id}_{question_id}"
     cells = tuple((pair.row_index, pair.column_index) for pair in answer.answer_coordinates)
@@ -210,11 +210,11 @@ def _question(interaction: Any, number: int, table: Table, original: bool) -> Qu
     )
 
 
-def _negatives(asked: Any, question: Question) -> Iterator[tuple[Table, Question]]:
+def _negatives(entry: Any, question: Question) -> Iterator[tuple[Table, Question]]:
     """The same question about the tables that do not answer it."""
     name = "NegativeRetrievalExamples.negative_retrieval_examples_ext"
     extension = _pool().FindExtensionByName(f"{_PACKAGE}.{name}")
-    for number, negative in enumerate(asked.Extensions[extension].examples):
+    for number, negative in enumerate(entry.Extensions[extension].examples):
         key = f"{question.question_id}_negative_{number}"
         yield _table(negative.table, key), Question(question.text, key, aggregation=ABSENT)
 
@@ -235,7 +235,7 @@ def _parse_together(lines: list[bytes]) -> list[Any]:
 
     described = descriptor_pb2.FileDescriptorSet(file=[_description()]).SerializeToString()
     try:
-        _, (found,) = tf.io.decode_proto(
+        _, (parsed,) = tf.io.decode_proto(
             [b"interaction {%s}" % line for line in lines],
             f"{_PACKAGE}.OneInteraction",
             ["interaction"],
@@ -248,7 +248,7 @@ def _parse_together(lines: list[bytes]) -> list[Any]:
         halves = (lines[:half], lines[half:]) if half else ()
         return [one for part in halves for one in _parse_together(part)] or [None]
     parse = message_class().FromString
-    return [parse(one) for one in found.numpy()[:, 0]]
+    return [parse(one) for one in parsed.numpy()[:, 0]]
 
 
 def _lines(file: Any, path: Path) -> Iterator[tuple[int, bytes]]:
@@ -257,9 +257,8 @@ def _lines(file: Any, path: Path) -> Iterator[tuple[int, bytes]]:
         for number, line in enumerate(file, 1):
             yield number, line
     except (EOFError, OSError, zlib.error) as error:  # of gzip
-        raise ValueError(
-            f"expected a whole file, got {error} (file '{path}', line {number + 1})"
-        ) from None
+        where = f"(file '{path}', line {number + 1})"
+        raise ValueError(f"expected a whole file, got {error} {where}") from None
 
 
 def _read_binary(path: Path) -> Iterator[Placed]:
@@ -274,10 +273,8 @@ def _read_binary(path: Path) -> Iterator[Placed]:
         for number, record in enumerate(records):
             yield Placed(parse(record), f"(file '{path}', record {number})")
     except (tf.errors.DataLossError, message.DecodeError) as error:
-        reason = str(error).split("\n")[0]
-        raise ValueError(
-            f"expected interactions, got {reason} (file '{path}', record {number} or the next)"
-        ) from None
+        reason, where = str(error).split("\n")[0], f"(file '{path}', record {number} or the next)"
+        raise ValueError(f"expected interactions, got {reason} {where}") from None
 
 
 @functools.cache

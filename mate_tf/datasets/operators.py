@@ -115,12 +115,12 @@ def derive(
     if len(candidates) > 1:
         return _listed(mentions, candidates)
     if number is not None:
-        return _of_number(table, text, mentions, candidates[0], number)
+        return _derive_number(table, text, mentions, candidates[0], number)
     if (answer := question.answers[0].strip().lower()) in ("yes", "no"):
         compared = _yes_or_no(table, text, mentions, answer == "yes")
         return compared or _looked_up(mentions, candidates[0])
     return (
-        _of_two(table, text, mentions, candidates[0])
+        _choice(table, text, mentions, candidates[0])
         or _looked_up(mentions, candidates[0])
         or _placed(table, text, mentions, candidates[0])
     )
@@ -187,7 +187,7 @@ def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
     return Derived("NONE", (placed[0],), "a cell of a placed row") if is_one else None
 
 
-def _of_number(
+def _derive_number(
     table: Table, text: str, mentions: _Mentions, cells: Coordinates, number: float
 ) -> Derived | None:
     asks_count = says(text, "how many")
@@ -269,7 +269,7 @@ def _rows_beyond(
     table: Table, text: str, mentions: _Mentions
 ) -> Iterator[tuple[int, tuple[int, ...]]]:
     """The rows with more or less than a number of the question, column by column."""
-    bounds = [float(found.replace(",", "")) for found in _NUMBER.findall(text)]
+    bounds = [float(number.replace(",", "")) for number in _NUMBER.findall(text)]
     is_less = says(text, "under", "at most")
     or_equal = says(text, "at least", "at most")
     for column in mentions.by_name:
@@ -309,8 +309,8 @@ def _total(table: Table, mentions: _Mentions, number: float, aggregation: str) -
 
 def _pairs(table: Table, mentions: _Mentions) -> Iterator[tuple[int, int, int]]:
     """Two rows of different mentioned values of one column: both rows, and the column."""
-    for column, of_column in enumerate(mentions.cells):
-        single = [rows[0] for rows in of_column.values() if len(rows) == 1]
+    for column, rows_by_cell in enumerate(mentions.cells):
+        single = [rows[0] for rows in rows_by_cell.values() if len(rows) == 1]
         if 2 <= len(single) <= _MOST_ROWS_OF_PAIRS:
             for first, second in itertools.combinations(sorted(single), 2):
                 yield first, second, column
@@ -355,7 +355,7 @@ def _direction(text: str) -> int:
     return says(text, "more") - says(text, "less")
 
 
-def _of_two(table: Table, text: str, mentions: _Mentions, cells: Coordinates) -> Derived | None:
+def _choice(table: Table, text: str, mentions: _Mentions, cells: Coordinates) -> Derived | None:
     """The one of two mentioned cells whose row has more or less of something."""
     direction = _direction(text)
     if not direction or not says(text, "or"):
@@ -401,7 +401,7 @@ def _yes_or_no(table: Table, text: str, mentions: _Mentions, is_true: bool) -> D
     return _derived(name, (first, second), -column, "two rows compared")
 
 
-def of_cells(
+def derive_from_cells(
     table: Table, coordinates: Coordinates, answers: Sequence[str], number: float | None
 ) -> Derived | None:
     """The operator that gives an answer from cells that are known; None where none does."""

@@ -79,10 +79,8 @@ def split_question_id(question_id: str) -> tuple[str, int]:
     """A question's sequence and position: "nt-639-0" and 1 for "nt-639-0_1", or a ValueError."""
     sequence, separator, position = question_id.rpartition("_")
     if not separator or not (position.isascii() and position.isdigit()):
-        raise ValueError(
-            "expected the id of a question in a sequence, such as 'nt-639-0_1', got "
-            f"'{question_id}'"
-        )
+        expected = "expected the id of a question in a sequence, such as 'nt-639-0_1'"
+        raise ValueError(f"{expected}, got '{question_id}'")
     return sequence, int(position)
 
 
@@ -100,10 +98,8 @@ def _sequences(path: Path, original: bool) -> Iterator[list[_Turn]]:
         turn = _turn(row, f"(file '{path}', {place})")
         turns = sequences.setdefault(turn.sequence, {})
         if turn.position in turns and not original:
-            raise ValueError(
-                f"expected each position of the sequence '{turn.sequence[0]}' once, got position "
-                f"{turn.position} again {turn.where}"
-            )
+            expected = f"expected each position of the sequence '{turn.sequence[0]}' once"
+            raise ValueError(f"{expected}, got position {turn.position} again {turn.where}")
         turns[turn.position] = turn
     for name in sorted(sequences) if original else sequences:
         yield [turn for _, turn in sorted(sequences[name].items())]

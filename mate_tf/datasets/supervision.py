@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
-from mate_tf.datasets.operators import Derived, derive, of_cells
+from mate_tf.datasets.operators import Derived, derive, derive_from_cells
 from mate_tf.features.config import ConversionError
 from mate_tf.features.normalization import (
     normalize_denotation,
@@ -111,7 +111,7 @@ def _derived(key: tuple[Table, Question]) -> Derived | None:
     if number is None:
         number = _number_of(answers)
     if question.answer_coordinates:
-        return of_cells(table, question.answer_coordinates, answers, number)
+        return derive_from_cells(table, question.answer_coordinates, answers, number)
     candidates = [
         tuple(_cells_with(table, text) or _cells_of_value(table, text))
         for text in map(_denotation, answers)
@@ -209,7 +209,7 @@ def found_by_value(table: Any, before: Question, after: Question) -> bool:
 def _cells_of_value(table: Table, text: str | None) -> list[tuple[int, int]]:
     """The cells that say the value of a text, each read as its column is."""
     answer = read_cell(text or "")
-    found = []
+    cells = []
     for j in range(table.num_columns):
         convention = table.column(j).convention
         value, unit = _value(answer, convention)
@@ -218,8 +218,8 @@ def _cells_of_value(table: Table, text: str | None) -> list[tuple[int, int]]:
         for i, row in enumerate(table.rows):
             other, other_unit = _value(read_cell(row[j]), convention)
             if other == value and _is_same_unit(unit, other_unit):
-                found.append((i, j))
-    return found
+                cells.append((i, j))
+    return cells
 
 
 def _value(cell: Cell, convention: Convention) -> tuple[Hashable, str]:

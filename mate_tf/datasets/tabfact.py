@@ -42,10 +42,8 @@ def read_tabfact(
     entries = _read_entries(sources)
     for table_id in entries if ids is None else ids:
         if table_id not in entries:
-            raise ValueError(
-                f"expected a table of {' or '.join(map(str, sources))}, got '{table_id}' "
-                f"(file '{ids_file}')"
-            )
+            expected = f"expected a table of {' or '.join(map(str, sources))}"
+            raise ValueError(f"{expected}, got '{table_id}' (file '{ids_file}')")
         statements, labels, caption = entries[table_id]
         table = read_table((table_id, "" if original else caption))
         for i, (text, label) in enumerate(zip(statements, labels, strict=True)):
@@ -68,10 +66,9 @@ def _read_entries(paths: list[Path]) -> Mapping[str, Any]:
             raise ValueError(f"expected an object, got {type(content).__name__} (file '{path}')")
         for table_id, entry in content.items():
             if not _is_entry(entry):
-                raise ValueError(
-                    "expected statements, as many labels 0 or 1, and a caption, got "
-                    f"{entry!r:.80} (file '{path}', table '{table_id}')"
-                )
+                expected = "expected statements, as many labels 0 or 1, and a caption"
+                where = f"(file '{path}', table '{table_id}')"
+                raise ValueError(f"{expected}, got {entry!r:.80} {where}")
         entries |= content
     return entries
 

@@ -280,11 +280,11 @@ def _label_spans(
     """
     labels = np.zeros(len(kept), np.int32)  # [N]
     in_body = kept & (tokens.row_ids > 0) & (tokens.row_ids <= tokens.num_rows)
-    places = np.flatnonzero(in_body)  # [body]
+    indices = np.flatnonzero(in_body)  # [body]
     cells = tokens.cell_ids
     num_found = num_missing = 0
     for pieces in answers:
-        begins = places[places <= len(kept) - len(pieces)]
+        begins = indices[indices <= len(kept) - len(pieces)]
         begins = begins[cells[begins] == cells[begins + len(pieces) - 1]]
         for offset, piece in enumerate(pieces):
             ends = begins + offset

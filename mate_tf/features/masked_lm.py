@@ -207,9 +207,9 @@ def draw_corner(
     first column's header and cell do not fit.
     """
     # A token is taken if its place on each axis is below the size there. The header's row is -1.
-    places = np.stack([tokens.column_ids - 1, tokens.row_ids - 1, tokens.word_begins])  # [3, N]
+    positions = np.stack([tokens.column_ids - 1, tokens.row_ids - 1, tokens.word_begins])  # [3, N]
     size = [1, 1, 1]
-    cost = int(np.count_nonzero((places < 1).all(axis=0)))
+    cost = int(np.count_nonzero((positions < 1).all(axis=0)))
     if cost > budget:
         return None
     pieces_of_cell = np.bincount(tokens.cell_ids)
@@ -220,7 +220,7 @@ def draw_corner(
         int(pieces_of_cell.max()),
     ]
     # Every cell has a token, so that no size that fits is above the budget.
-    possible = places[:, (places <= budget).all(axis=0)]  # [3, tokens that may fit]
+    possible = positions[:, (positions <= budget).all(axis=0)]  # [3, tokens that may fit]
     sorted_by = [possible[:, np.argsort(of_axis, kind="stable")] for of_axis in possible]
     begins = [
         np.searchsorted(by[axis], np.arange(budget + 3)).tolist()
@@ -239,7 +239,7 @@ def draw_corner(
             if cost > budget:
                 break
             size[axis] += 1
-    return np.all(places < np.array(size)[:, np.newaxis], axis=0)
+    return np.all(positions < np.array(size)[:, np.newaxis], axis=0)
 
 
 def whole_words(

@@ -338,7 +338,7 @@ def fit(
     if config.cell_trim_length is not None:
         allowed = allowed & (tokens.word_begins < config.cell_trim_length)
     if config.max_seq_length is None:
-        return num_rows, allowed & _of_rows(tokens, num_rows)
+        return num_rows, allowed & _in_rows(tokens, num_rows)
     needed = allowed & (tokens.word_begins < 1) if config.trim_cells else allowed
     tokens_of_row = np.bincount(tokens.row_ids[needed], minlength=len(tokens.column_ranks))
     least = ["the question", "the header"]
@@ -361,13 +361,13 @@ def fit(
         raise too_long(cost[num_rows], "", _MORE_ROOM)
     if fitting == 0 < num_rows and not config.original_conversion:
         raise too_long(cost[1], f" for {', '.join(least)} and one row")
-    kept = allowed & _of_rows(tokens, fitting)
+    kept = allowed & _in_rows(tokens, fitting)
     if config.trim_cells:
         cost = np.cumsum(np.bincount(tokens.word_begins[kept]))
         kept &= tokens.word_begins < np.searchsorted(cost, budget, side="right")
     return fitting, kept
 
 
-def _of_rows(tokens: TokenizedTable, num_rows: int) -> np.ndarray:
+def _in_rows(tokens: TokenizedTable, num_rows: int) -> np.ndarray:
     """Which tokens are in the header, the first rows or the histogram row: bool [N]."""
     return (tokens.row_ids <= num_rows) | (tokens.row_ids > tokens.num_rows)

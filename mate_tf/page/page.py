@@ -255,8 +255,8 @@ class Page:
 def _sheets(assumed: Sequence[str]) -> tuple[str, ...]:
     """The sheets that the reader's sentence names."""
     for sentence in assumed:
-        if found := re.fullmatch(r"Sheet '(.*)' was read; there are also '(.*)'\.", sentence):
-            return (found[1], *found[2].split("', '"))
+        if match := re.fullmatch(r"Sheet '(.*)' was read; there are also '(.*)'\.", sentence):
+            return (match[1], *match[2].split("', '"))
     return ()
 
 

@@ -129,9 +129,8 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
         if header_rows == 0 and body:
             file.assumed.append("There is no header, so the columns are numbered.")
         elif header_rows > 1:
-            *others, last = (number for number, _ in rows[:header_rows])
-            numbers = f"{', '.join(map(str, others))} and {last}"
-            file.assumed.append(f"The header is {file.unit}s {numbers}.")
+            *others, last = (str(number) for number, _ in rows[:header_rows])
+            file.assumed.append(f"The header is {file.unit}s {', '.join(others)} and {last}.")
     if file.is_ragged:
         body = with_names_of_labels(body, header_rows)
     header = joined_header(body[:header_rows], max(map(len, body), default=0))
@@ -175,17 +174,14 @@ def _first_table(file: Rows, rows: Numbered) -> Numbered:
     if len(first_names) == 2 and len(names) == 3:
         raise ValueError(
             f"expected one table, got one with the header in {file.unit} {first} and one with the "
-            f"header in {file.unit} {begin}; set skip_rows={begin - 1} to read the second (file "
-            f"'{file.name}')"
+            f"header in {file.unit} {begin}; set skip_rows={begin - 1} to read the second"
         )
     if len(first_names) == 2 < len(names):  # pairs such as "Balance, 12.50"
         _take_titles(file, above, begin)
         return rows[len(above) :]
     left_out = f"{file.unit}s {blocks[place][0][0]} to {rows[-1][0]} are left out"
-    file.assumed.append(
-        f"Another table begins in {file.unit} {begin}; {left_out}. Set skip_rows={begin - 1} to "
-        "read it."
-    )
+    another = f"Another table begins in {file.unit} {begin}; {left_out}."
+    file.assumed.append(f"{another} Set skip_rows={begin - 1} to read it.")
     return above
 
 
@@ -202,8 +198,8 @@ def _table(block: Numbered) -> Numbered:
     if len(block) < 2:
         return []
     header = block[0][1]
-    places = [place for place, cell in enumerate(header) if has_text(cell)]
-    rows = [(number, row[places[0] : places[-1] + 1]) for number, row in block]
+    filled = [index for index, cell in enumerate(header) if has_text(cell)]
+    rows = [(number, row[filled[0] : filled[-1] + 1]) for number, row in block]
     width = len(rows[0][1])
     return rows if (_is_table(rows) if width == 2 else is_certain_header(rows, width)) else []
 

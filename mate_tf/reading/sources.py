@@ -28,7 +28,7 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
             of two lines or more; a data frame or series of pandas, polars or pyarrow, whose named
             or labelled index becomes a column; a dict of columns; a list of dicts or named tuples;
             a list of rows, the first the header; or a Table.
-        options: what may be said about a file.
+        options: how a file is read.
         name: the table's name, unless its file has one; an ending such as ".csv" says of which kind
             bytes and text are, where they leave it open.
 

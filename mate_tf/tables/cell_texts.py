@@ -114,8 +114,8 @@ def shown_number(value: float, number_format: str) -> str:
     # Literal texts become characters of their own, so that their digits are no places.
     literals: list[str] = []
 
-    def kept(found: re.Match[str]) -> str:
-        literals.append(next(filter(None, found.groups()), ""))
+    def kept(match: re.Match[str]) -> str:
+        literals.append(next(filter(None, match.groups()), ""))
         return chr(0xE000 + len(literals) - 1)
 
     plain = _LITERAL.sub(kept, section)
@@ -123,8 +123,8 @@ def shown_number(value: float, number_format: str) -> str:
     def text(part: str) -> str:
         return "".join(literals[ord(c) - 0xE000] if c >= "\ue000" else c for c in part)
 
-    places = _PLACES.search(plain)
-    if not places or (value == 0 and not re.search("[0#]|General", plain, re.IGNORECASE)):
+    slots = _PLACES.search(plain)
+    if not slots or (value == 0 and not re.search("[0#]|General", plain, re.IGNORECASE)):
         shown = text(plain.replace("?", "")).strip()
         is_shown = _CONDITION.search(section) or (value == 0 and NO_MONEY.fullmatch(shown.lower()))
         return shown if is_shown and len(shown) > 1 else ""
@@ -132,14 +132,14 @@ def shown_number(value: float, number_format: str) -> str:
         return ""
     if len(_PLACES.findall(plain)) > 1:  # 000-00-0000
         return text(_masked(value, plain)).strip() if float(value).is_integer() else ""
-    before, after = text(plain[: places.start()]).lstrip(), text(plain[places.end() :]).rstrip()
+    before, after = text(plain[: slots.start()]).lstrip(), text(plain[slots.end() :]).rstrip()
     has_sign = value < 0 and is_one_of_several and _OF_NEGATIVES.search(before + after)
     sign = "-" if value < 0 and not has_sign else ""
-    if places[0].lower() == "general":
+    if slots[0].lower() == "general":
         return f"{sign}{before}{plain_value(abs(value))}{after}" if before or after else ""
     percent = plain.count("%")
-    whole, _, decimals = places[0].rstrip(",").partition(".")
-    scale = len(places[0]) - len(places[0].rstrip(","))
+    whole, _, decimals = slots[0].rstrip(",").partition(".")
+    scale = len(slots[0]) - len(slots[0].rstrip(","))
     least = whole.count("0")
     if not (percent or before or after or scale or least > 1 or "(" in number_format):
         return ""

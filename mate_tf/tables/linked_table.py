@@ -45,13 +45,13 @@ class LinkedTable:
         passages = {link: Passage(link, text) for link, text in texts.items()}
         links = links or [[()] * table.num_columns] * table.num_rows
         unique = [[tuple(dict.fromkeys(cell)) for cell in row] for row in links]
-        of_body = dict.fromkeys(link for row in unique for cell in row for link in cell)
-        of_cells = tuple(
+        body_links = dict.fromkeys(link for row in unique for cell in row for link in cell)
+        by_cell = tuple(
             tuple(tuple(passages[link] for link in cell if link in passages) for cell in row)
             for row in unique
         )
-        others = tuple(passages[link] for link in passages if link not in of_body)
-        return cls(table, of_cells, others, tuple(it for it in of_body if it not in passages))
+        others = tuple(passages[link] for link in passages if link not in body_links)
+        return cls(table, by_cell, others, tuple(it for it in body_links if it not in passages))
 
     def __post_init__(self) -> None:
         shape = [len(row) for row in self.passages]

@@ -111,8 +111,8 @@ class Table:
             "sums, averages and counts leave it out."
             for row in self.total_rows
         ]
-        of_columns = (sentence for column in columns for sentence in column.assumed)
-        return (*self.assumed, *totals, *of_columns)
+        sentences = (sentence for column in columns for sentence in column.assumed)
+        return (*self.assumed, *totals, *sentences)
 
     def with_rows(self, rows: Sequence[int]) -> "Table":
         """The table with some of its rows, which are read as in the whole."""
@@ -297,9 +297,8 @@ def _number(value: Any, where: str) -> float:
     except (TypeError, ValueError):
         raise ValueError(f"expected a number as answer_number, got {value!r} {where}") from None
     except OverflowError:
-        raise ValueError(
-            f"expected an answer_number of at most 308 digits, got {len(str(value))} {where}"
-        ) from None
+        expected = "expected an answer_number of at most 308 digits"
+        raise ValueError(f"{expected}, got {len(str(value))} {where}") from None
 
 
 def _class_index(value: Any, where: str) -> int:
@@ -308,20 +307,17 @@ def _class_index(value: Any, where: str) -> int:
     except TypeError:
         number = -1
     if not 0 <= number < _MOST_CLASSES:
-        raise ValueError(
-            f"expected a class_index from 0 to {_MOST_CLASSES - 1}, got {value!r} {where}"
-        )
+        expected = f"expected a class_index from 0 to {_MOST_CLASSES - 1}"
+        raise ValueError(f"{expected}, got {value!r} {where}")
     return number
 
 
 def check_coordinates(table: Table, question: Question) -> None:
     """Raises ValueError unless the cells of this and the previous answer are in the table."""
+    expected = f"expected cells within {table.num_rows} rows and {table.num_columns} columns"
     for row, column in (*question.answer_coordinates, *question.previous_coordinates):
         if not (0 <= row < table.num_rows and 0 <= column < table.num_columns):
-            raise ValueError(
-                f"expected cells within {table.num_rows} rows and {table.num_columns} columns, "
-                f"got {(row, column)}"
-            )
+            raise ValueError(f"{expected}, got {(row, column)}")
 
 
 MOST_REMEMBERED = 4_000_000  # cells or tokens; about 200 MB once they are tokenized

@@ -112,8 +112,8 @@ def read_cell(text: str) -> Cell:
     if _PLAIN.fullmatch(text):
         return _number(text)
     for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.SPELLINGS:
-        if found := spelling.fullmatch(text):
-            text = found.expand(usual)
+        if match := spelling.fullmatch(text):
+            text = match.expand(usual)
     if notations.RAISED_POWER.fullmatch(text):
         text = text.translate(_RAISED)
     return _date(text) or _clock(text) or _duration(text) or _number(text)
@@ -126,19 +126,19 @@ def _number(text: str) -> Cell:
         value = sum(float(f"{part.replace(',', '')}e{power}") for part, power in powers if part)
         value = -value if sign == "-" else value
         return Cell(text, value, value, notations.CURRENCIES.get(currency or sign or "", ""))
-    if (found := notations.MIXED.fullmatch(text)) and 0 < int(found["top"]) < int(found["bottom"]):
-        value = int(found["whole"]) + int(found["top"]) / int(found["bottom"])
-        value = -value if found["sign"] else value
-        return Cell(text, value, value, (found["unit"] or "").strip())
-    found = _NUMBER.fullmatch(text)
-    if not found or (parts := _unit(found)) is None:
+    if (match := notations.MIXED.fullmatch(text)) and 0 < int(match["top"]) < int(match["bottom"]):
+        value = int(match["whole"]) + int(match["top"]) / int(match["bottom"])
+        value = -value if match["sign"] else value
+        return Cell(text, value, value, (match["unit"] or "").strip())
+    match = _NUMBER.fullmatch(text)
+    if not match or (parts := _unit(match)) is None:
         return Cell(text)
     unit, factor, weak_factor = parts
-    opened = found["open"] or found["inner_open"]
-    signs = [sign for sign in found.group("sign", "inner_sign", "sign_behind") if sign]
-    if bool(opened) != bool(found["close"]) or len(signs) > 1:
+    opened = match["open"] or match["inner_open"]
+    signs = [sign for sign in match.group("sign", "inner_sign", "sign_behind") if sign]
+    if bool(opened) != bool(match["close"]) or len(signs) > 1:
         return Cell(text)
-    digits = found["digits"]
+    digits = match["digits"]
     if (opened or digits[-1] == ".") and unit and unit not in notations.SIGNED_UNITS:
         return Cell(text)  # ($5 each), 1. FC Köln
     is_plain = text == digits and digits.isdecimal()
@@ -153,12 +153,12 @@ def _number(text: str) -> Cell:
     return Cell(text, point, comma, unit, factor, weak_factor, is_year=is_year)
 
 
-def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
+def _unit(match: re.Match[str]) -> tuple[str, int, int] | None:
     """The unit, its power of ten and the power that it may mean; None for a code such as 5a."""
-    rest = (found["unit"] or "").rstrip()
+    rest = (match["unit"] or "").rstrip()
     words = rest.strip()
     word, _, more = words.partition(" ")
-    currency = notations.CURRENCIES.get((found["currency"] or "").strip(), "")
+    currency = notations.CURRENCIES.get((match["currency"] or "").strip(), "")
     unit, factor, weak_factor = words, 0, 0
     is_length = word == "mm" or (word == "k" and rest.startswith(" "))  # 5 mm, 5 K
     if word in notations.MULTIPLES and (currency or not is_length):
@@ -181,7 +181,7 @@ def _unit(found: re.Match[str]) -> tuple[str, int, int] | None:
     if currency and weak_factor:
         factor, weak_factor = weak_factor, 0
     unit = currency or (
-        "%" if found["percent"] else notations.CURRENCIES.get(unit.rstrip("."), unit)
+        "%" if match["percent"] else notations.CURRENCIES.get(unit.rstrip("."), unit)
     )
     return unit, factor, weak_factor
 
@@ -223,30 +223,30 @@ def _valid(year: str, month: str, day: str, time: str) -> Date | None:
 
 def _seconds_of_day(text: str) -> float | None:
     """Seconds after midnight; None of an empty text, -1 of a time that does not exist."""
-    found = notations.CLOCK.fullmatch(text)
-    if not found:
+    match = notations.CLOCK.fullmatch(text)
+    if not match:
         return None
-    hour, minute = int(found["hour"]), int(found["minute"])
-    second = float((found["second"] or "0").replace(",", "."))
-    if found["half"]:
+    hour, minute = int(match["hour"]), int(match["minute"])
+    second = float((match["second"] or "0").replace(",", "."))
+    if match["half"]:
         if not 1 <= hour <= 12:
             return -1.0
-        hour = hour % 12 + 12 * (found["half"] == "p")
+        hour = hour % 12 + 12 * (match["half"] == "p")
     is_time = (hour < 24 and minute < 60 > second) or (hour, minute, second) == (24, 0, 0.0)
     return hour * 3600.0 + minute * 60 + second if is_time else -1.0
 
 
 def _zone(text: str) -> float | None:
     """How many seconds a time's zone is ahead of UTC; None where the text does not say it."""
-    found = notations.CLOCK.fullmatch(text)
-    if not found or not found["offset"]:
-        return notations.ZONES.get(found["zone"]) if found else None
-    hours, minutes = notations.OFFSET.fullmatch(found["offset"]).groups("0")  # type: ignore[union-attr]
+    match = notations.CLOCK.fullmatch(text)
+    if not match or not match["offset"]:
+        return notations.ZONES.get(match["zone"]) if match else None
+    hours, minutes = notations.OFFSET.fullmatch(match["offset"]).groups("0")  # type: ignore[union-attr]
     ahead = int(hours) * 3600.0 + int(minutes) * 60
-    return -ahead if found["offset"][0] == "-" else ahead
+    return -ahead if match["offset"][0] == "-" else ahead
 
 
-def _of_week(year: str, week: str, day: str, time: str) -> Date | None:
+def _day_of_week(year: str, week: str, day: str, time: str) -> Date | None:
     """The day of a week as ISO 8601 counts them; without a day its Monday."""
     try:
         date = datetime.date.fromisocalendar(int(year), int(week), int(day or 1))
@@ -267,11 +267,11 @@ def in_utc(date: Date, zone: float) -> Date:
 
 def _date(text: str) -> Cell | None:
     for pattern, fields in notations.DATES:
-        if found := pattern.fullmatch(text):
-            order, year, month, day, time = found.expand(fields).split(notations.BAR)
+        if match := pattern.fullmatch(text):
+            order, year, month, day, time = match.expand(fields).split(notations.BAR)
             zone = _zone(time)
             if order in ("", "w"):
-                date = (_of_week if order else _valid)(year, month, day, time)
+                date = (_day_of_week if order else _valid)(year, month, day, time)
                 return Cell(text, date=date, zone=zone) if date else None
             first, second = _valid(year, month, day, time), _valid(year, day, month, time)
             if not (first or second):
@@ -283,27 +283,27 @@ def _date(text: str) -> Cell | None:
 
 def day_of_digits(text: str) -> Date | None:
     """The date that eight digits are, such as 20240131."""
-    found = notations.DAY_OF_DIGITS.fullmatch(text)
-    return _valid(found["year"], found["month"], found["day"], "") if found else None
+    match = notations.DAY_OF_DIGITS.fullmatch(text)
+    return _valid(match["year"], match["month"], match["day"], "") if match else None
 
 
 def _clock(text: str) -> Cell | None:
-    if (found := notations.CLOCK.fullmatch(text)) and any(found.group("half", "oclock", "zone")):
+    if (match := notations.CLOCK.fullmatch(text)) and any(match.group("half", "oclock", "zone")):
         time = _seconds_of_day(text)
         return Cell(text) if time == -1.0 else Cell(text, clock=(time or 0.0,), is_time=True)
-    found = notations.LENGTH.fullmatch(text)
-    if not found or int(found["b"]) > 59 or int(found["c"] or 0) > 59:
+    match = notations.LENGTH.fullmatch(text)
+    if not match or int(match["b"]) > 59 or int(match["c"] or 0) > 59:
         return None
-    parts = [float(part) for part in found.group("a", "b", "c") if part]
-    parts[-1] += float(f"0.{found['d'] or 0}")
-    if found["sign"] and found["sign"] != "+":
+    parts = [float(part) for part in match.group("a", "b", "c") if part]
+    parts[-1] += float(f"0.{match['d'] or 0}")
+    if match["sign"] and match["sign"] != "+":
         parts = [-part for part in parts]
     return Cell(text, clock=tuple(parts))
 
 
 def _duration(text: str) -> Cell | None:
-    if (found := notations.ISO_DURATION.fullmatch(text)) and any(found.groups()):
-        sizes = zip(found.groups(), (86_400, 3600, 60, 1), strict=True)
+    if (match := notations.ISO_DURATION.fullmatch(text)) and any(match.groups()):
+        sizes = zip(match.groups(), (86_400, 3600, 60, 1), strict=True)
         return Cell(text, duration=sum(float(part or 0) * size for part, size in sizes))
     parts = list(_PART_OF_DURATION.finditer(text))
     if len(parts) < 2 or "".join(part[0] for part in parts) != text:

@@ -185,8 +185,8 @@ def _biases(table: tf.Tensor, one_hot: tf.Tensor) -> tuple[tf.Tensor, Callable[.
 
 def _kind(features: TokenFeatures) -> tf.Tensor:
     """The kind of each token: _PADDING, _CELL, _HEADER or _SENTENCE."""
-    of_table = tf.where(tf.equal(features.row_ids, 0), _HEADER, _CELL)
-    kind = tf.where(tf.equal(features.segment_ids, 1), of_table, _PADDING)
+    in_table = tf.where(tf.equal(features.row_ids, 0), _HEADER, _CELL)
+    kind = tf.where(tf.equal(features.segment_ids, 1), in_table, _PADDING)
     kind = tf.where(tf.equal(features.segment_ids, 0), _SENTENCE, kind)
     return tf.where(tf.greater(features.input_mask, 0), kind, _PADDING)
 
