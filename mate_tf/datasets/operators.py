@@ -37,15 +37,7 @@ class Derived:
 
 
 class _Mentions:
-    """The mentions of a table's cells and columns in a question.
-
-    Attributes:
-        cells: the mentioned texts of each column, with their rows: [C].
-        columns: how much of each column's name the question has, from 0 to 1: [C].
-        by_name: the columns, the one that is named best first: [C].
-        rows: the columns in which each row's cell is mentioned.
-        sets: the rows of each mentioned value, and of all of a column, with the column.
-    """
+    """The mentions of a table's cells and columns in a question."""
 
     def __init__(self, table: Table, text: str):
         words = _words(text)
@@ -55,11 +47,15 @@ class _Mentions:
             for end in range(begin + 1, min(len(words), begin + _LONGEST_MENTION) + 1)
         }
         cells, names = _table_words(table)
+        # The mentioned texts of each column, with their rows: [C].
         self.cells = [{cell: column[cell] for cell in column if cell in runs} for column in cells]
         stems = set(map(_stem, words))
-        self.columns = [len(name & stems) / len(name) if name else 0.0 for name in names]
-        self.by_name = sorted(range(len(names)), key=lambda c: (-self.columns[c], c))
+        # How much of each column's name the question has, from 0 to 1; the best named one first.
+        self.columns = [len(name & stems) / len(name) if name else 0.0 for name in names]  # [C]
+        self.by_name = sorted(range(len(names)), key=lambda c: (-self.columns[c], c))  # [C]
+        # The columns in which each row's cell is mentioned.
         self.rows: defaultdict[int, set[int]] = defaultdict(set)
+        # The rows of each mentioned value, and of all of a column, with the column.
         self.sets: list[tuple[tuple[int, ...], int]] = []
         for column, rows_of_cells in enumerate(map(dict.values, self.cells)):
             rows = sorted({*itertools.chain(*rows_of_cells)})

@@ -62,10 +62,7 @@ def supervise(
     as in the authors' release. Texts are compared as they are, then without case, then without
     white space and only then as denotations. An answer that is given twice is ambiguous. A number
     is what Python reads after commas, or several points, are removed: "1,23" is 1.23, and "nan" is
-    a number.
-
-    Raises:
-        SupervisionError: if there is no answer, or one is not found or in too many cells.
+    a number. SupervisionError if there is no answer, or one is not found or in too many cells.
     """
     if question.aggregation == ABSENT:
         return question
@@ -318,10 +315,7 @@ def supervise_linked(
     With `original` it does as the authors' release. An answer of articles and punctuation alone
     ("A") is in every cell with a word, instead of only in cells that equal it. An answer that
     begins or ends in a sign other than ASCII punctuation ("5 €") is not found at the begin or end
-    of a text.
-
-    Raises:
-        SupervisionError: "no answer given", or "answer not found" in any cell or passage.
+    of a text. SupervisionError: "no answer given", or "answer not found" in any cell or passage.
     """
     if question.answer_coordinates:
         return question

@@ -249,10 +249,10 @@ def relations(
         keys = _sort_keys([*values.values(), *question])
         if keys is None:
             continue
-        given = set(keys[len(values) :])
-        least, most = min(given), max(given)
+        others = set(keys[len(values) :])
+        least, most = min(others), max(others)
         for row, key in zip(values, keys, strict=False):
-            bits[row] |= EQUAL * (key in given) | LESS * (least < key) | GREATER * (most > key)
+            bits[row] |= EQUAL * (key in others) | LESS * (least < key) | GREATER * (most > key)
     return {row: bit for row, bit in bits.items() if bit}
 
 

@@ -288,14 +288,9 @@ class EncoderBlock(keras.layers.Layer):
 class TableEncoder(keras.layers.Layer):
     """Encodes a question and its table (TAPAS and MATE papers, section 3 of each).
 
-    Called on token features int [B, S], any S; returns an `EncoderOutput`.
-
-    Args:
-        config: sizes, positions and attention.
-
-    Attributes:
-        recompute: whether each layer's gradient computes the layer again in training, which takes
-            more time and less memory. It is False until it is set.
+    Called on token features int [B, S], any S; returns an `EncoderOutput`. The attribute
+    `recompute` says whether each layer's gradient computes the layer again in training, which takes
+    more time and less memory; it is False until it is set.
 
     Example:
         >>> from mate_tf.config import EncoderConfig, TableETCConfig

@@ -149,7 +149,7 @@ def read_file(path: str | os.PathLike[str], options: ReadOptions = DEFAULTS) -> 
         return read_content(sys.stdin.buffer.read(), "standard input", options)
     if re.match(r"[a-z][a-z\d+.-]+://", str(path), re.I):
         raise ValueError(f"expected a file, got the address '{path}'; download it first")
-    with open_bytes(path) as file:
+    with open_bytes(Path(path)) as file:
         return read_content(file.read(), Path(path).name, options)
 
 

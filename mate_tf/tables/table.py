@@ -61,14 +61,14 @@ class Table:
             raise ValueError(f"expected at least 1 column, got 0 {where}")
         if not rows:
             raise ValueError(f"expected at least 1 row below the header, got 0 {where}")
-        name = "expansions of row {}".format
-        expansions = tuple(self._texts(row, name(i)) for i, row in enumerate(self.expansions))
+        expanded = "expansions of row {}".format
+        expansions = tuple(self._texts(row, expanded(i)) for i, row in enumerate(self.expansions))
         object.__setattr__(self, "expansions", expansions)
         if expansions and len(expansions) != len(rows):
             raise ValueError(
                 f"expected expansions of {len(rows)} rows, got {len(expansions)} {where}"
             )
-        for part, label in ((rows, "row {}".format), (expansions, name)):
+        for part, label in ((rows, "row {}".format), (expansions, expanded)):
             for i, row in enumerate(part):
                 check_width(row, self.header, f"(table '{self.table_id}', {label(i)})")
 
@@ -124,7 +124,8 @@ class Table:
         table = dataclasses.replace(self, rows=some(self.rows), expansions=expansions)
         columns = {}
         for number, column in enumerate(map(self.column, range(self.num_columns))):
-            parts = {name: some(getattr(column, name)) for name in ("values", "numbers", "units")}
+            names = ("values", "numbers", "units")
+            parts: dict[str, Any] = {name: some(getattr(column, name)) for name in names}
             columns[number] = dataclasses.replace(column, **parts)
         totals = tuple(number for number, row in enumerate(rows) if row in self.total_rows)
         vars(table).update(_columns=columns, total_rows=totals, all_assumed=self.all_assumed)

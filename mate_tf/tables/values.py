@@ -131,9 +131,9 @@ def _number(text: str) -> Cell:
         value = -value if match["sign"] else value
         return Cell(text, value, value, (match["unit"] or "").strip())
     match = _NUMBER.fullmatch(text)
-    if not match or (parts := _unit(match)) is None:
+    if not match or (unit_and_factors := _unit(match)) is None:
         return Cell(text)
-    unit, factor, weak_factor = parts
+    unit, factor, weak_factor = unit_and_factors
     opened = match["open"] or match["inner_open"]
     signs = [sign for sign in match.group("sign", "inner_sign", "sign_behind") if sign]
     if bool(opened) != bool(match["close"]) or len(signs) > 1:

@@ -37,8 +37,7 @@ def dense_attention(
 
     Args:
         query: float [B, H, F, E].
-        key: float [B, H, T, E].
-        value: float [B, H, T, E].
+        key, value: float [B, H, T, E].
         mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
         bias: float, broadcasts to [B, H, F, T]; added to the scores after their division.
         temperature: the scores are divided by it and by sqrt(E).

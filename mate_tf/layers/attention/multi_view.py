@@ -155,14 +155,12 @@ def multi_view_attention(
 
     Args:
         query: the global and long views of the queries.
-        key: all views of the keys except the long one.
-        value: all views of the values except the long one.
+        key, value: all views of the keys and values except the long one.
         global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
             token of the unsorted sequence.
         long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
             attend to a global token or a token of its window.
-        global_bias: float, broadcasts to [B, H, G, S]; added to the scores after their division.
-        long_bias: float, broadcasts to [B, H, N, R, G + W]; the same.
+        global_bias, long_bias: float, of such shapes; added to the scores after their division.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
         scores_are_small: bool, the result of `softmax.scores_are_small`, without biases; or None.

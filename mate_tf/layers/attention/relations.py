@@ -84,15 +84,10 @@ class RelationBias(keras.layers.Layer):
     """Learned attention scores of the relations, one set for each head.
 
     The plan holds the relations as one-hot vectors. Each layer multiplies them by its own small
-    table, which is cheaper than a gather.
-
-    Args:
-        num_heads: H, of all head groups.
-        head_size: E; used only with kind "embedding".
-        kind: "scalar": a number for each relation and head (TableFormer paper, equation 3);
-            "embedding": a vector, multiplied by the query; "neighbours": a number for the cell
-            above and one for that below, instead of TableFormer's relations.
-        disabled: relations that count as "other".
+    table, which is cheaper than a gather. The kind "scalar" learns a number for each relation and
+    head (TableFormer paper, equation 3), "embedding" a vector that is multiplied by the query, and
+    "neighbours" a number for the cell above and one for that below, instead of TableFormer's
+    relations. Disabled ones count as "other".
     """
 
     def __init__(
