@@ -10,6 +10,7 @@ Shapes: D hidden, U units, N rows.
 """
 
 import functools
+import math
 from typing import Any, NamedTuple
 
 import keras
@@ -61,19 +62,23 @@ def gelu(inputs: tf.Tensor, approximate: bool, training: bool | None = False) ->
 def _gelu_passes(approximate: bool) -> tuple[OnePass, OnePass]:
     """Forward and backward, at least in float32."""
 
-    def wide_gelu(inputs: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-        wide = tf.cast(inputs, tf.float32) if inputs.dtype.size < 4 else inputs
-        return wide, tf.nn.gelu(wide, approximate)
+    def widened(values: tf.Tensor) -> tf.Tensor:
+        return tf.cast(values, tf.float32) if values.dtype.size < 4 else values
 
     def forward(inputs: tf.Tensor) -> tf.Tensor:
-        return tf.cast(wide_gelu(inputs)[1], inputs.dtype)
+        return tf.cast(tf.nn.gelu(widened(inputs), approximate), inputs.dtype)
+
+    def slope(wide: tf.Tensor) -> tf.Tensor:
+        if not approximate:  # faster than by a tape
+            cdf = 0.5 * (1.0 + tf.math.erf(wide / math.sqrt(2.0)))
+            return cdf + wide * (tf.exp(-0.5 * tf.square(wide)) / math.sqrt(2.0 * math.pi))
+        with tf.GradientTape() as tape:
+            tape.watch(wide)
+            outputs = tf.nn.gelu(wide, approximate)
+        return tape.gradient(outputs, wide)
 
     def gradient(inputs: tf.Tensor, upstream: tf.Tensor) -> tf.Tensor:
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            wide, outputs = wide_gelu(inputs)
-        to_wide = tape.gradient(outputs, wide, tf.cast(upstream, wide.dtype))
-        return tf.cast(to_wide, upstream.dtype)
+        return tf.cast(widened(upstream) * slope(widened(inputs)), upstream.dtype)
 
     return OnePass(forward), OnePass(gradient)
 
