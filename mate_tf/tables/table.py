@@ -172,6 +172,11 @@ class Table:
 
         return mate_tf.read_table(data, name=table_id)
 
+    @classmethod
+    def from_pandas(cls, frame: Any, table_id: str = "table") -> "Table":
+        """A table from a data frame; see `mate_tf.read_table`."""
+        return cls.of(frame, table_id)
+
     def to_pandas(self) -> Any:
         """The table as a pandas.DataFrame of texts; ModuleNotFoundError without pandas."""
         import pandas
