@@ -108,9 +108,13 @@ def test_text_bytes_and_open_files_are_read_as_files(source):
 
 
 def test_an_open_file_has_its_name_and_options_are_for_files(tmp_path):
-    (tmp_path / "t.csv").write_text("a;b\n1,5;2\n")
+    (tmp_path / "t.csv").write_text("a;b,c;d\n1;2,3;4\n")
     with open(tmp_path / "t.csv", "rb") as file:
         table = read_table(file, ReadOptions(delimiter=","))
-    assert (table.header, table.rows, table.table_id) == (("a;b", ""), (("1", "5;2"),), "t.csv")
+    assert (table.header, table.rows, table.table_id) == (
+        ("a;b", "c;d"),
+        (("1;2", "3;4"),),
+        "t.csv",
+    )
     with pytest.raises(ValueError, match="expected options for a file alone, got some for a list"):
         read_table([["a"], ["1"]], ReadOptions(delimiter=","))
