@@ -3,10 +3,15 @@
 TensorFlow's build says which schemes there are: gs, and ram, its own memory, in tests.
 """
 
+import contextlib
 import io
 import os
 import pathlib
+import uuid
+from collections.abc import Iterator
 from typing import Any
+
+Path = str | os.PathLike[str]
 
 _SCHEME = "://"
 
@@ -93,3 +98,15 @@ def as_path(path: str | os.PathLike[str]) -> pathlib.Path:
 def absolute(path: str | os.PathLike[str]) -> str:
     """The whole path from the root, or with its scheme."""
     return os.fspath(path) if is_remote(path) else os.path.abspath(path)
+
+
+@contextlib.contextmanager
+def complete_file(path: Path) -> Iterator[str]:
+    """Yields a name to write a file under. The file gets its own name once it is complete."""
+    # A unique name, because a Beam runner may let two workers write the same file.
+    unfinished = f"{os.fspath(path)}.{uuid.uuid4().hex}.unfinished"
+    try:
+        yield unfinished
+        as_path(unfinished).replace(path)
+    finally:
+        as_path(unfinished).unlink(missing_ok=True)

@@ -29,7 +29,7 @@ def unset_options() -> list[str]:
     from mate_tf.config import AttentionConfig
     from mate_tf.features.config import FeatureConfig
     from mate_tf.presets import ARCHITECTURE_PRESETS
-    from mate_tf.records.conversion import Conversion
+    from mate_tf.records.conversion_file import Conversion
     from mate_tf.training.starting_points import STARTING_POINTS
 
     presets = (papers.CONFIGS, small.CONFIGS, STARTING_POINTS, ARCHITECTURE_PRESETS)

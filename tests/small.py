@@ -132,8 +132,8 @@ def export_small(
 
     from mate_tf.features.config import FeatureConfig
     from mate_tf.models import make_model
-    from mate_tf.models.table_qa import TableQAConfig
     from mate_tf.serving.export import export_saved_model
+    from mate_tf.task_configs import TableQAConfig
 
     folder.parent.mkdir(parents=True, exist_ok=True)
     vocab_file = write_vocabulary(folder.parent / "vocab.txt", pieces)
@@ -170,7 +170,7 @@ def write_run(folder: pathlib.Path, config: Any = None) -> pathlib.Path:
     import tensorflow as tf
 
     from mate_tf.features.config import FeatureConfig
-    from mate_tf.records.conversion import conversion_of, write_conversion
+    from mate_tf.records.conversion_file import conversion_of, write_conversion
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.examples import build_model
     from mate_tf.training.run import save_config

@@ -65,7 +65,8 @@ def main(_) -> None:
 
 
 def measure_batches(pairs: list, wordpiece) -> str:
-    from mate_tf.answers.predictor import Predictor, inference_function
+    from mate_tf.answers.inference import inference_function
+    from mate_tf.answers.predictor import Predictor
 
     class PaddedPredictor(Predictor):
         """Pads to two lengths."""
@@ -102,7 +103,8 @@ def measure_batches(pairs: list, wordpiece) -> str:
 
 
 def measure_pipeline(pairs: list, wordpiece) -> str:
-    from mate_tf.answers.predictor import Predictor, inference_function
+    from mate_tf.answers.inference import inference_function
+    from mate_tf.answers.predictor import Predictor
     from mate_tf.tables.table import Table
 
     builder = _builder(wordpiece, _SHORT)

@@ -164,7 +164,7 @@ def built_encoder(config: EncoderConfig):
 
 def forward_pass(encoder, pack_kernels: bool | None = None) -> Callable[[Any], Any]:
     """A forward pass of an encoder over token features."""
-    from mate_tf.answers.predictor import inference_function
+    from mate_tf.answers.inference import inference_function
 
     run = inference_function(encoder, pack_kernels)
     return lambda features: run(features).pooled_output.numpy()
@@ -172,7 +172,7 @@ def forward_pass(encoder, pack_kernels: bool | None = None) -> Callable[[Any], A
 
 def classifier_config(encoder: EncoderConfig, dtype: Any, length: int, recompute: bool = False):
     """A training of a classifier of two classes, whose head costs next to nothing."""
-    from mate_tf.models.classification import ClassificationConfig
+    from mate_tf.task_configs import ClassificationConfig
     from mate_tf.training.config import ClassificationTrainingConfig
 
     return ClassificationTrainingConfig(

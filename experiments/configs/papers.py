@@ -4,10 +4,8 @@ import dataclasses
 from typing import Any
 
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import PointRConfig
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

@@ -5,11 +5,9 @@ from typing import Any
 
 from experiments.configs.papers import LONG, MATE_DENSE, MATE_WINDOW, steps
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import PointRConfig
 from mate_tf.presets import with_architecture
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

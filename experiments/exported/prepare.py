@@ -121,7 +121,7 @@ def prepare(
 
 
 def _check(config: Any, sizes: Sequence[tuple[int, ...]]) -> None:
-    from mate_tf.models import model_kind
+    from mate_tf.task_configs import model_kind
 
     kind = model_kind(config.task)
     if kind not in _LABELS:
@@ -152,10 +152,10 @@ def _write_records(
         tokens, and the dtype.
     """
     from mate_tf.features.token_features import TAPAS_FEATURES
-    from mate_tf.models import model_kind
     from mate_tf.records.batches import read_records
     from mate_tf.records.records import OF_TOKENS
     from mate_tf.records.splits import split_files
+    from mate_tf.task_configs import model_kind
 
     features = (*TAPAS_FEATURES, *_LABELS[model_kind(config.task)])
     found: dict[str, list[dict[str, Any]]] = {"train": [], "dev": []}

@@ -27,10 +27,9 @@ from mate_tf.datasets.json_lines import json_line
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.paths import is_remote
+from mate_tf.paths import complete_file, is_remote
 from mate_tf.private_apis import import_extra
 from mate_tf.records.creation import count_in_beam, run_pipeline, step, write_interactions
-from mate_tf.records.records import complete_file
 from mate_tf.records.splits import QUESTIONS, Spool, place, remove_split, split_file
 from mate_tf.tables.table import Question, Table
 

@@ -28,7 +28,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
-import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from mate_tf.answers.answer import (
     Answer,
@@ -44,9 +44,9 @@ from mate_tf.answers.row_words import RowFacts, row_in_words, rows_of_all
 from mate_tf.features.english import says
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.operators import ABSENT, OPERATORS, TAPAS_OPERATORS
 from mate_tf.tables.table import Table
+from mate_tf.task_configs import TableQAConfig
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 SURE = 0.8  # and so it is whatever the words say of the number of cells or of the row
@@ -162,7 +162,7 @@ def select_cells(
 
 def decode_cells(
     config: TableQAConfig,
-    outputs: Mapping[str, tf.Tensor],
+    outputs: Mapping[str, ArrayLike],
     asked: Asked,
     num_alternatives: int = 0,
 ) -> list[Answer]:
@@ -351,7 +351,7 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
 
 
 def _cell_probabilities(
-    cells: BodyCells, outputs: Mapping[str, tf.Tensor]
+    cells: BodyCells, outputs: Mapping[str, ArrayLike]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """The probability of each cell, -inf where it was not seen: float64 [K], in three ways.
 

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 from mate_tf.answers.decoding import decode_cells
 from mate_tf.answers.spans import decode_classes, decode_spans
-from mate_tf.models import model_kind
+from mate_tf.task_configs import model_kind
 
 
 class Decoding(NamedTuple):

@@ -3,7 +3,6 @@
 Shapes: B batch, S sequence.
 """
 
-import contextlib
 import dataclasses
 import functools
 import itertools
@@ -11,12 +10,10 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, TypeVar, overload
 
-import keras
 import numpy as np
-import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from mate_tf.answers.answer import Answer, apply_min_score
-from mate_tf.answers.attended_cells import AttendedCells, attended_cells
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
 from mate_tf.answers.follow_ups import FollowUp, View, better, follow_up, in_whole, views_of
@@ -25,15 +22,13 @@ from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.compilation import constant_kernels, many_shapes
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import TableQAConfig, TaskConfig
 
-Batch = Mapping[str, tf.Tensor]
 # From token features int32 [B, S] to the outputs that a task reads (answers/kinds.py).
-ModelFunction = Callable[[TokenFeatures], Mapping[str, tf.Tensor]]
+ModelFunction = Callable[[TokenFeatures], Mapping[str, ArrayLike]]
 
 MaybeTable = TypeVar("MaybeTable", bound=Table | None)
 
@@ -48,7 +43,7 @@ class Decoder:
         self._config, self._decoding = config, DECODINGS[answering_kind(config)]
 
     def __call__(
-        self, outputs: Mapping[str, tf.Tensor], asked: Asked, num_alternatives: int = 0
+        self, outputs: Mapping[str, ArrayLike], asked: Asked, num_alternatives: int = 0
     ) -> list[Answer]:
         """The answers of a batch, each with at most so many alternatives.
 
@@ -99,8 +94,7 @@ class Predictor:
     Args:
         model: from token features to outputs; a Keras model or a signature of an exported one.
         builder: makes the features as in the model's training.
-        batch_tokens: tokens in a batch, with padding, for each replica of the present strategy; a
-            longer table makes a batch of its own.
+        batch_tokens: tokens in a batch, with padding; a longer table makes a batch of its own.
         fixed_length: the only length that the model takes (`EncoderConfig.fixed_length`), to which
             everything is padded; None where it takes any. Otherwise nothing is padded beyond the
             builder's max_seq_length.
@@ -142,7 +136,7 @@ class Predictor:
             raise ValueError(f"expected num_alternatives of at least 0, got {num_alternatives}")
         self._model = model
         self._builder = builder
-        self._batch_tokens = batch_tokens * tf.distribute.get_strategy().num_replicas_in_sync
+        self._batch_tokens = batch_tokens
         self._fixed_length = fixed_length
         self._decode = Decoder(task_config or TableQAConfig())
         self._calibration = calibration
@@ -207,12 +201,14 @@ class Predictor:
 
     def attended_cells(
         self, table: Any, question: str | Question, after: Answer | None = None
-    ) -> AttendedCells:
+    ) -> "AttendedCells":
         """Answers a question, and finds which cells the answer's tokens attended to.
 
         The first call makes the Keras model, which takes some seconds. ValueError if the table or
         the question is beyond a limit, or the model is a TableETC (`received_attention`).
         """
+        from mate_tf.answers.attended_cells import attended_cells
+
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
         table = Table.of(table)
@@ -331,7 +327,7 @@ class Predictor:
         given = [example.features for example in examples]
         return TokenFeatures(
             **{
-                name: tf.constant(np.stack([_fit(features[name], length) for features in given]))
+                name: np.stack([_fit(features[name], length) for features in given])
                 for name in TokenFeatures._fields
                 if all(name in features for features in given)
             }
@@ -368,120 +364,3 @@ def _question(question: str | Question, after: Answer | None) -> Question:
 def _fit(values: np.ndarray, length: int) -> np.ndarray:
     """Cuts or extends the padding of a feature [S]."""
     return np.pad(values[:length], (0, max(0, length - len(values)))).astype(np.int32)
-
-
-_FEW_TOKENS = 2048  # of a call that makes no graph, and of a sequence that gains nothing by XLA
-
-
-def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
-    """A function of a batch to tensors [B, ...], computed on all replicas of this worker alone.
-
-    Each replica of the present strategy takes an equal share of the examples. It is traced for two
-    shapes, and then for all others.
-    """
-    if not tf.distribute.has_strategy():
-        return tf.function(function, autograph=False)
-    strategy = tf.distribute.get_strategy()
-    num_here = len(strategy.extended.worker_devices)
-    traced = tf.function(
-        lambda batch: strategy.run(function, args=(batch,)), autograph=False, reduce_retracing=True
-    )
-
-    def run(batch: Batch) -> Any:
-        size = len(next(iter(batch.values())))
-        # The last example fills up the last share.
-        examples = np.minimum(np.arange(-(-size // num_here) * num_here), size - 1)
-        shares = examples.reshape(num_here, -1)
-
-        def share(context: tf.distribute.experimental.ValueContext) -> Batch:
-            here = shares[context.replica_id_in_sync_group % num_here]
-            return {name: tf.gather(values, here) for name, values in batch.items()}
-
-        results = traced(strategy.experimental_distribute_values_from_function(share))
-        return tf.nest.map_structure(
-            lambda values: tf.concat(strategy.experimental_local_results(values), 0)[:size], results
-        )
-
-    return run
-
-
-def inference_function(
-    model: keras.layers.Layer,
-    pack_kernels: bool | None = None,
-    first_eagerly: bool = False,
-    any_length: bool = False,
-) -> Callable[[TokenFeatures], Any]:
-    """A graph function of token features, int32 [B, S] each, that computes `model(features)`.
-
-    In the scope of a strategy, where the model was built, its replicas share each batch.
-    It is traced for the first length alone, which takes a third of the time, and then for all
-    others, once for short ones and once for those of more than 2,048 tokens; batches may have any
-    size. For each of the latter and the first, XLA compiles small parts in half a second more: pad
-    to a few lengths.
-
-    Args:
-        model: built; a `TableEncoder` or a task's model.
-        pack_kernels: makes the kernels, as they are now, constants of the graph, which oneDNN packs
-            once and not in each call. In bfloat16 that is a fifth of the time, and takes ten times
-            the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
-            bfloat16 on a CPU; there is then one graph for all lengths, with one copy. Otherwise
-            weights that change later are seen.
-        first_eagerly: whether the first call makes no graph, if it has few tokens: one
-            short answer takes less time than making a graph.
-        any_length: whether the graphs are for all lengths, the first included.
-
-    Example:
-        >>> from mate_tf.config import EncoderConfig
-        >>> from mate_tf.layers.encoder import TableEncoder
-        >>> encoder = TableEncoder(EncoderConfig(
-        ...     vocab_size=50, hidden_size=8, num_layers=1, num_heads=2, intermediate_size=16))
-        >>> encoder.build()
-        >>> run = inference_function(encoder)
-        >>> run(TokenFeatures(*[tf.ones([1, 6], tf.int32)] * 9)).sequence_output.shape
-        TensorShape([1, 6, 8])
-    """
-    if tf.distribute.has_strategy():
-        on_replicas = divided(lambda given: model(TokenFeatures.from_dict(given), training=False))
-        return lambda features: on_replicas(_given(features))
-    if pack_kernels is None:
-        on_cpu = not tf.config.get_visible_devices("GPU")
-        pack_kernels = model.compute_dtype == "bfloat16" and on_cpu
-    kernels = constant_kernels if pack_kernels else contextlib.nullcontext
-
-    @functools.cache
-    def function_of(
-        names: tuple[str, ...], length: int | None, is_short: bool
-    ) -> Callable[..., Any]:
-        shapes = many_shapes if is_short else contextlib.nullcontext
-        spec = tf.TensorSpec([None, length], tf.int32)
-
-        @tf.function(input_signature=[spec] * len(names), autograph=False)
-        def run(*given: tf.Tensor) -> Any:
-            absent = dict.fromkeys(TokenFeatures._fields)
-            features = TokenFeatures(**(absent | dict(zip(names, given, strict=True))))
-            with kernels(), shapes():
-                return model(features, training=False)
-
-        return run
-
-    first_length: int | None = None
-    is_first = first_eagerly
-
-    def call(features: TokenFeatures) -> Any:
-        nonlocal first_length, is_first
-        was_first, is_first = is_first, False
-        if was_first and tf.size(features.input_ids) <= _FEW_TOKENS:
-            return model(features, training=False)
-        length = features.input_ids.shape[1]
-        if first_length is None and not (pack_kernels or any_length):
-            first_length = length
-        given = _given(features)
-        of_length = length if length == first_length else None
-        is_short = of_length is None and length <= _FEW_TOKENS and not pack_kernels
-        return function_of(tuple(given), of_length, is_short)(*given.values())
-
-    return call
-
-
-def _given(features: TokenFeatures) -> dict[str, tf.Tensor]:
-    return {name: one for name, one in features._asdict().items() if one is not None}

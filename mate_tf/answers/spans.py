@@ -11,16 +11,14 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
+from numpy.typing import ArrayLike
 
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import softmax
 from mate_tf.answers.decoding import Asked, places_in_body
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.tables.table import Table
+from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, SpanReadingConfig, span_bounds
 
 # Spans looked at for each that is wanted: neighbours often say the same, in another cell.
 _SPANS_EACH = 8
@@ -28,7 +26,7 @@ _SPANS_EACH = 8
 
 def decode_classes(
     config: ClassificationConfig,
-    outputs: Mapping[str, tf.Tensor],
+    outputs: Mapping[str, ArrayLike],
     asked: Asked | None = None,
     num_alternatives: int = 0,
 ) -> list[Answer]:
@@ -53,7 +51,7 @@ def decode_classes(
 
 def decode_spans(
     config: SpanReadingConfig,
-    outputs: Mapping[str, tf.Tensor],
+    outputs: Mapping[str, ArrayLike],
     asked: Asked,
     num_alternatives: int = 0,
 ) -> list[Answer]:

@@ -120,7 +120,7 @@ def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> N
     """
     from mate_tf.evaluation.calibrating import calibrate, observe
     from mate_tf.evaluation.predictions import read_asked
-    from mate_tf.records.conversion import read_conversion
+    from mate_tf.records.conversion_file import read_conversion
     from mate_tf.records.splits import has_questions
     from mate_tf.serving.loading import from_pretrained
     from mate_tf.tables.part_of_speech import load_tagger

@@ -20,7 +20,7 @@ from mate_tf.answers.answer import Answer
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.reading.text_files import complete_text_file, read_json_values
-from mate_tf.records.conversion import task_of
+from mate_tf.records.conversion_file import task_of
 from mate_tf.records.splits import QUESTIONS, read_questions
 from mate_tf.tables.table import Question, Table
 

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mate_tf.features.normalization import CharacterTable
+from mate_tf.paths import as_path
 
 MAX_WORD_CHARACTERS = 200  # a longer word is unknown
 _WORDS_REMEMBERED = 1 << 16
@@ -169,14 +170,13 @@ def _words(text: str) -> list[str] | None:
 
 def read_vocabulary(path: str | os.PathLike[str]) -> list[str]:
     """The pieces of a vocabulary, each at its index; errors as of `Wordpiece`."""
-    import tensorflow as tf  # a folder of records may be in the cloud
-
-    if not tf.io.gfile.exists(path) or tf.io.gfile.isdir(path):
+    if not as_path(path).is_file():
         raise FileNotFoundError(f"expected a vocabulary file at {path}, found none")
-    with tf.io.gfile.GFile(path, "rb") as file:
-        content = file.read()
     try:
-        pieces = [line.strip() for line in content.decode("utf-8").rstrip("\n").split("\n")]
+        pieces = [
+            line.strip()
+            for line in as_path(path).read_bytes().decode("utf-8").rstrip("\n").split("\n")
+        ]
     except UnicodeDecodeError as error:
         raise ValueError(f"expected a vocabulary in UTF-8, got {path}: {error}") from None
     lines: dict[str, int] = {}

@@ -4,10 +4,11 @@ from typing import Any
 
 from mate_tf.config import EncoderConfig
 from mate_tf.models.classification import SequenceClassification
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.models.span_reading import SpanReading
 from mate_tf.models.table_qa import TableQuestionAnswering
+from mate_tf.task_configs import TaskConfig, model_kind
 
 # By the kind that configs and exported folders name.
 MODELS: dict[str, type[EncoderTask]] = {
@@ -16,16 +17,6 @@ MODELS: dict[str, type[EncoderTask]] = {
     "span_reading": SpanReading,
     "masked_lm": MaskedLanguageModel,
 }
-
-
-def model_kind(config: Any) -> str:
-    """The kind of model that has these options; ValueError where there is none."""
-    for kind, model in MODELS.items():
-        if type(config) is model.config_class:
-            return kind
-    raise ValueError(
-        f"expected the options of a model ({', '.join(MODELS)}), got {type(config).__name__}"
-    )
 
 
 def make_model(

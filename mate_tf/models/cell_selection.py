@@ -8,14 +8,12 @@ S: sizes are static, and a table may have any number of rows. A aggregations, of
 SUM, 2 AVERAGE and 3 COUNT; others are learned only where they are known.
 """
 
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import tensorflow as tf
 
-AverageApproximation = Literal["ratio", "first_order", "second_order"]
+from mate_tf.task_configs import LOG_ZERO, AverageApproximation
 
-# Added to the logit of what must never be chosen; finite, so that the gradient is a number.
-LOG_ZERO = -10000.0
 # The logit of what is not a body cell: below any other, and finite.
 _NEVER = -1e30
 _EPSILON = 1e-10

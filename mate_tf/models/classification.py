@@ -3,45 +3,15 @@
 Shapes: B batch, S sequence, D hidden, C classes.
 """
 
-import dataclasses
 from collections.abc import Mapping
 
 import keras
 import tensorflow as tf
 
-from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-
-
-@dataclasses.dataclass(frozen=True)
-class ClassificationConfig(TaskConfig):
-    """The head of a classifier, and its loss. ValueError if a value is out of its range.
-
-    Attributes:
-        num_classes: C.
-        output_dropout: dropout on the pooled output in training.
-        class_names: the classes' names in answers, C or none. TabFact's are ("refuted",
-            "entailed").
-    """
-
-    num_classes: int = 2
-    output_dropout: float = 0.1
-    class_names: tuple[str, ...] = ()
-
-    def __post_init__(self) -> None:
-        require_fields(self, lambda v: v >= 2, "of at least 2", "num_classes")
-        require_fields(self, lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout")
-        names = self.class_names
-        require(
-            len(names) in (0, self.num_classes),
-            f"expected {self.num_classes} class_names (num_classes) or none, got {names}",
-        )
-        require(
-            len(set(names)) == len(names) and "" not in names,
-            f"expected class_names that tell classes apart, got {names}",
-        )
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.task_configs import ClassificationConfig
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -11,11 +11,7 @@ from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
-
-
-@dataclasses.dataclass(frozen=True)
-class TaskConfig:
-    """The options of a task's heads and loss; each task has its own."""
+from mate_tf.task_configs import TaskConfig
 
 
 class EncoderTask(keras.Model):

@@ -3,7 +3,6 @@
 Shapes: B batch, S sequence, P predictions, D hidden, V vocabulary.
 """
 
-import dataclasses
 from collections.abc import Mapping
 
 import keras
@@ -11,22 +10,11 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import LayerNorm, Linear
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.task_configs import MaskedLMConfig
 
 # In the mean over predicted tokens, for a batch without any; as in BERT's published code.
 _EPSILON = 1e-5
-
-
-@dataclasses.dataclass(frozen=True)
-class MaskedLMConfig(TaskConfig):
-    """The options of pre-training.
-
-    Attributes:
-        next_sentence: whether the model also tells tables drawn at random from those that belong to
-            the text, as BERT predicts the next sentence.
-    """
-
-    next_sentence: bool = True
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

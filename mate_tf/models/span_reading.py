@@ -7,57 +7,15 @@ Shapes: B batch, S sequence, D hidden, U hidden units of the head, L longest spa
 classes.
 """
 
-import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Literal
 
 import keras
-import numpy as np
 import tensorflow as tf
 
-from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, gelu
-from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-
-SpanKind = Literal["span", "boundary"]
-
-
-@dataclasses.dataclass(frozen=True)
-class SpanReadingConfig(TaskConfig):
-    """How a reader scores spans and what it learns from. ValueError if a value is out of its range.
-
-    Attributes:
-        kind: "span" scores the vectors of a span's first and last token together, and learns from a
-            softmax over all valid spans; "boundary" learns separately where spans begin and end,
-            and adds the two scores.
-        max_span_length: L, tokens of the longest span.
-        hidden_size: U, of the perceptron that scores a span (kind "span"), with the encoder's
-            activation; None for a linear layer only, as in the published checkpoints.
-        num_classes: C, of a classification of the whole input beside the span, such as whether it
-            holds an answer; 0 for none.
-        output_dropout: dropout on the sequence output in training.
-        count_padding: lets padding take part in the loss of kind "boundary", as the release does.
-    """
-
-    kind: SpanKind = "span"
-    max_span_length: int = 10
-    hidden_size: int | None = None
-    num_classes: int = 0
-    output_dropout: float = 0.1
-    count_padding: bool = False
-
-    def __post_init__(self) -> None:
-        kind, units = self.kind, self.hidden_size
-        require(kind in ("span", "boundary"), f"expected kind 'span' or 'boundary', got {kind!r}")
-        require(
-            units is None or (kind == "span" and units >= 1),
-            f"expected hidden_size of at least 1 with kind 'span', or None, got {units}",
-        )
-        require_fields(self, lambda v: v >= 1, "of at least 1", "max_span_length")
-        require_fields(self, lambda v: v == 0 or v >= 2, "of 0 or at least 2", "num_classes")
-        require_fields(self, lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout")
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.task_configs import LOG_ZERO, SpanKind, SpanReadingConfig
 
 
 class SpanHead(keras.layers.Layer):
@@ -220,13 +178,6 @@ class SpanReading(EncoderTask):
 def _cross_entropy(correct: tf.Tensor, logits: tf.Tensor) -> tf.Tensor:
     """The negative log-probabilities of what is correct, summed: [B, N] to float32 [B]."""
     return -tf.reduce_sum(tf.where(correct, tf.nn.log_softmax(logits), 0.0), axis=1)
-
-
-def span_bounds(length: int, max_span_length: int) -> tuple[np.ndarray, np.ndarray]:
-    """The first and the last token of each span, int32 [N] each, in a sequence of some length."""
-    offsets = np.arange(min(max_span_length, length), dtype=np.int32)
-    starts = np.concatenate([np.arange(length - offset, dtype=np.int32) for offset in offsets])
-    return starts, starts + np.repeat(offsets, length - offsets)
 
 
 def over_spans(

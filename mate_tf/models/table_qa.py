@@ -3,129 +3,17 @@
 Shapes: B batch, S sequence, D hidden, C columns, A aggregations.
 """
 
-import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import get_args
 
 import keras
 import tensorflow as tf
 
-from mate_tf.dataclass_json import require, require_fields
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import cell_selection
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.tables.operators import ABSENT, OPERATORS, TAPAS_OPERATORS, operators_by_id
-
-
-@dataclasses.dataclass(frozen=True)
-class TableQAConfig(TaskConfig):
-    """The heads and losses of table question answering (TAPAS, section 3).
-
-    Names and defaults are those of the TAPAS release, except that a table may have more than 64
-    rows and 32 columns.
-
-    Attributes:
-        operators: what may be done with the cells, by name, in the order of the head's outputs:
-            TAPAS's (NONE, SUM, AVERAGE, COUNT), and perhaps others of OPERATORS behind them. None
-            for cell selection alone.
-        use_answer_as_supervision: learns from the answer only (weak supervision, as for WTQ), not
-            from `aggregation_function_id` and the labelled cells. Examples whose
-            `aggregation_is_known` is 1 are learned from both all the same.
-        plain_answers: applies rules of decoding that need no training. A COUNT of one cell that is
-            a number is that number; one cell is selected unless the words ask for several. With
-            all operators that cell is in the row that the words name (answers/row_words.py).
-        absent_threshold: ABSENT is the answer where it is more probable.
-        select_one_column: chooses a column first and then cells in it.
-        allow_empty_column_selection: whether no column may be chosen.
-        cell_cross_entropy: chooses one of all cells by a softmax, instead of deciding on each
-            column, cell and token (MATE, section 4.1). There must be no `select_one_column`, no
-            aggregation and no histogram row.
-        init_cell_selection_weights_to_zero: starts with all cells equally likely.
-        temperature: the token logits are divided by it.
-        positive_weight: how much more a token of the answer counts; without one column only.
-        cell_select_pref: up to this probability of an aggregation, a numeric answer that is in the
-            table is selected, not computed.
-        mask_examples_without_labels: learns no selection from an example without a labelled cell,
-            instead of learning to select nothing. Always so with `cell_cross_entropy`.
-        cell_loss_importance: weight of the cell selection loss; 0 for the release's
-            disable_per_token_loss.
-        answer_loss_cutoff: examples with a larger loss on their number are left out of the
-            aggregation losses; None keeps all.
-        huber_loss_delta: the error of a number beyond which its loss is linear.
-        use_normalized_answer_loss: measures that error relative to the larger number.
-        average_approximation_function: "ratio", "first_order" or "second_order".
-        output_dropout: dropout on the sequence output in training.
-        max_num_columns: C, with column 0 of the question; larger column ids count as the last.
-        max_num_rows: the same for rows; None for any number. The release has 32 and 64.
-        count_padding: lets padding count as question in the means, as the release does.
-
-    Raises:
-        ValueError: if a value is out of its range, or two options contradict each other.
-    """
-
-    operators: tuple[str, ...] = TAPAS_OPERATORS
-    use_answer_as_supervision: bool = True
-    select_one_column: bool = True
-    allow_empty_column_selection: bool = False
-    cell_cross_entropy: bool = False
-    init_cell_selection_weights_to_zero: bool = False
-    temperature: float = 1.0
-    positive_weight: float = 10.0
-    cell_select_pref: float = 0.5
-    mask_examples_without_labels: bool = False
-    cell_loss_importance: float = 1.0
-    answer_loss_cutoff: float | None = 100.0
-    huber_loss_delta: float = 25.0
-    use_normalized_answer_loss: bool = False
-    average_approximation_function: cell_selection.AverageApproximation = "ratio"
-    output_dropout: float = 0.1
-    max_num_columns: int = 512
-    max_num_rows: int | None = None
-    count_padding: bool = False
-    plain_answers: bool = False
-    absent_threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        choices, operators = get_args(cell_selection.AverageApproximation), self.operators
-        for holds, expected, names in (
-            (lambda v: v > 0, "above 0", "temperature huber_loss_delta"),
-            (lambda v: v > 0, "above 0 or None", "answer_loss_cutoff"),
-            (lambda v: 0 <= v <= 1, "from 0 to 1", "absent_threshold cell_select_pref"),
-            (lambda v: v >= 0, "of at least 0", "positive_weight cell_loss_importance"),
-            (lambda v: 0 <= v < 1, "from 0 to below 1", "output_dropout"),
-            (lambda v: v in choices, f"in {choices}", "average_approximation_function"),
-            (lambda v: v >= 2, "of at least 2", "max_num_columns"),
-            (lambda v: v >= 2, "of at least 2 or None", "max_num_rows"),
-        ):
-            require_fields(self, holds, expected, *names.split())
-        unknown = [name for name in operators if name not in OPERATORS]
-        require(not unknown, f"expected operators among {', '.join(OPERATORS)}, got {unknown}")
-        require(
-            not operators
-            or (operators[:4] == TAPAS_OPERATORS and len(set(operators)) == len(operators)),
-            f"expected operators that begin with {', '.join(TAPAS_OPERATORS)} and none twice, or "
-            f"none at all, got {operators}",
-        )
-        if self.cell_cross_entropy:
-            given = "with cell_cross_entropy, got"
-            require(not self.select_one_column, f"expected no select_one_column {given} True")
-            require(not operators, f"expected no operators {given} {operators}")
-
-    @property
-    def needs_labels(self) -> bool:
-        """Whether each example must have a labelled cell; without one its loss is about 10000."""
-        return (
-            self.select_one_column
-            and self.cell_loss_importance > 0.0
-            and not self.allow_empty_column_selection
-            and not self.mask_examples_without_labels
-        )
-
-    @property
-    def is_weakly_supervised(self) -> bool:
-        """Whether the answer decides if an example selects or computes."""
-        return bool(self.operators) and self.use_answer_as_supervision
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.tables.operators import ABSENT, operators_by_id
+from mate_tf.task_configs import TableQAConfig
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

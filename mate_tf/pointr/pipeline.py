@@ -37,7 +37,7 @@ from mate_tf.pointr.answering import (
     write_split,
 )
 from mate_tf.reading.text_files import complete_text_file, read_json
-from mate_tf.records.conversion import conversion_of
+from mate_tf.records.conversion_file import conversion_of
 from mate_tf.records.splits import prepare_folder, read_questions
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import run_model

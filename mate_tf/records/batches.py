@@ -13,11 +13,11 @@ from typing import Literal
 
 import tensorflow as tf
 
+from mate_tf.paths import Path
 from mate_tf.records.records import (
     OF_TOKENS,
     OPTIONAL,
     WIDER_THAN_INT32,
-    Path,
     Schema,
     detect_compression,
     readable_records,

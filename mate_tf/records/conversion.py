@@ -6,138 +6,25 @@ features in the same way.
 """
 
 import dataclasses
-import hashlib
 import itertools
 import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-import tensorflow as tf
 from absl import logging
 
-from mate_tf.dataclass_json import from_dict
 from mate_tf.datasets.supervision import SupervisionError, derived, found_by_value
 from mate_tf.datasets.tasks import Task
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, ConversionReport, FeatureBuilder
-from mate_tf.features.config import ConversionError, FeatureConfig, PretrainingConfig
+from mate_tf.features.config import ConversionError
 from mate_tf.records.batches import bucket_length
-from mate_tf.records.records import Path, complete_file
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 
 if TYPE_CHECKING:
-    from mate_tf.datasets.tasks import Division
-
-CONVERSION_FILE = "conversion.json"
-
-
-@dataclasses.dataclass(frozen=True)
-class Conversion:
-    """How a folder's records were made.
-
-    Attributes:
-        task, tagger: the name of the data set's reader, and what tagged parts of speech, if known.
-        features: the limits, and what a sequence contains.
-        vocabulary_sha256: of the vocabulary's file, in hexadecimal digits.
-        division: how a split was divided by its tables, as text; None if none was.
-        pretraining: for pre-training records, what was drawn of each table; None for others.
-    """
-
-    task: str | None
-    features: FeatureConfig
-    tagger: str | None
-    vocabulary_sha256: str
-    division: str | None = None
-    pretraining: PretrainingConfig | None = None
-
-
-def conversion_of(
-    task: str | None,
-    config: FeatureConfig,
-    vocab_file: Path,
-    tagger: str | None,
-    division: "Division | None" = None,
-) -> Conversion:
-    """A conversion with a vocabulary; FileNotFoundError if there is no such file."""
-    divided = None if division is None else str(division)
-    return Conversion(task, config, tagger, file_sha256(vocab_file), divided)
-
-
-def write_conversion(directory: Path, conversion: Conversion) -> None:
-    """Writes the folder's conversion.json."""
-    path = os.path.join(directory, CONVERSION_FILE)
-    with complete_file(path) as unfinished, tf.io.gfile.GFile(unfinished, "w") as file:
-        file.write(json.dumps(dataclasses.asdict(conversion), indent=2) + "\n")
-
-
-def has_conversion(directory: Path) -> bool:
-    """Whether the folder has a conversion.json; early versions wrote none."""
-    return tf.io.gfile.exists(os.path.join(directory, CONVERSION_FILE))
-
-
-def read_conversion(directory: Path) -> Conversion:
-    """Reads the folder's conversion.json. Options that it does not name have their defaults.
-
-    FileNotFoundError if the folder has none; ValueError if its content is another's.
-    """
-    path = os.path.join(directory, CONVERSION_FILE)
-    if not has_conversion(directory):
-        raise FileNotFoundError(
-            f"expected {CONVERSION_FILE} in {directory}, found none; `mate-tf data` writes it to a "
-            "folder of records, `mate-tf train` to the folder of a run; for records of TAPAS's "
-            "release name a --config"
-        )
-    with tf.io.gfile.GFile(path) as file:
-        try:
-            return from_dict(Conversion, json.loads(file.read()), "conversion")
-        except ValueError as error:
-            raise ValueError(
-                f"expected {path} to say how the records were made, got an error: {error}"
-            ) from None
-
-
-def task_of(directory: Path) -> str:
-    """The task of the questions in a folder; JSONL, your own, if there is no conversion.json.
-
-    ValueError if conversion.json names no task, and as `read_conversion`.
-    """
-    if not has_conversion(directory):
-        return "JSONL"
-    task = read_conversion(directory).task
-    if task is None:
-        path = os.path.join(directory, CONVERSION_FILE)
-        raise ValueError(f"expected a task in {path}, got null; name the task (--task)")
-    return task
-
-
-def check_vocabulary(directory: Path) -> None:
-    """ValueError unless the folder's vocabulary is the one that its records were made with.
-
-    A folder without conversion.json is accepted; errors also as `read_conversion`.
-    """
-    if not has_conversion(directory):
-        return
-    vocab_file = os.path.join(directory, "vocab.txt")
-    expected, actual = read_conversion(directory).vocabulary_sha256, file_sha256(vocab_file)
-    if actual != expected:
-        raise ValueError(
-            f"expected the vocabulary that the records were made with, SHA-256 {expected[:12]}..., "
-            f"got {actual[:12]}... ({vocab_file}); copy the right one there or make the records "
-            "again"
-        )
-
-
-def file_sha256(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal digits."""
-    digest = hashlib.sha256()
-    with tf.io.gfile.GFile(path, "rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
-
+    pass
 
 _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
 _TOO_LARGE = ("too long", "too many columns", "too many rows")

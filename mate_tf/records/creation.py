@@ -25,10 +25,12 @@ from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
 from mate_tf.features.config import FeatureConfig, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.paths import Path
 from mate_tf.private_apis import import_extra
 from mate_tf.records import pretraining
-from mate_tf.records.conversion import Summary, conversion_of, convert_all, outcome_counts
-from mate_tf.records.records import Path, record_writer
+from mate_tf.records.conversion import Summary, convert_all, outcome_counts
+from mate_tf.records.conversion_file import conversion_of
+from mate_tf.records.records import record_writer
 from mate_tf.records.splits import (
     LEFT_OUT,
     QUESTIONS,

@@ -7,7 +7,6 @@ import contextlib
 import itertools
 import os
 import tempfile
-import uuid
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -17,8 +16,8 @@ from absl import logging
 from google.protobuf import message
 
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
+from mate_tf.paths import Path, complete_file
 
-Path = str | os.PathLike[str]
 Schema = Mapping[str, tf.io.FixedLenFeature]
 
 # Token features that a record may lack. They are then 0 everywhere.
@@ -64,19 +63,6 @@ def record_writer(path: Path, compression: str = "GZIP") -> Iterator[tf.io.TFRec
     options = tf.io.TFRecordOptions(compression, compression_level=_COMPRESSION_LEVEL)
     with complete_file(path) as unfinished, tf.io.TFRecordWriter(unfinished, options) as writer:
         yield writer
-
-
-@contextlib.contextmanager
-def complete_file(path: Path) -> Iterator[str]:
-    """Yields a name to write a file under. The file gets its own name once it is complete."""
-    # A unique name, because a Beam runner may let two workers write the same file.
-    unfinished = f"{os.fspath(path)}.{uuid.uuid4().hex}.unfinished"
-    try:
-        yield unfinished
-        tf.io.gfile.rename(unfinished, os.fspath(path), overwrite=True)
-    finally:
-        if tf.io.gfile.exists(unfinished):
-            tf.io.gfile.remove(unfinished)
 
 
 def serialize_example(features: Mapping[str, np.ndarray]) -> bytes:

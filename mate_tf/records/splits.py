@@ -22,21 +22,15 @@ import tensorflow as tf
 
 from mate_tf.dataclass_json import differences
 from mate_tf.datasets.json_lines import json_line, read_json_lines
-from mate_tf.records.conversion import (
+from mate_tf.paths import Path, complete_file
+from mate_tf.records.conversion import Outcome, left_out_line
+from mate_tf.records.conversion_file import (
     Conversion,
-    Outcome,
     has_conversion,
-    left_out_line,
     read_conversion,
     write_conversion,
 )
-from mate_tf.records.records import (
-    UNFINISHED,
-    Path,
-    complete_file,
-    record_writer,
-    serialize_example,
-)
+from mate_tf.records.records import UNFINISHED, record_writer, serialize_example
 from mate_tf.tables.table import Question, Table
 
 RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"

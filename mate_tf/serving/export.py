@@ -28,11 +28,10 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.records.conversion import CONVERSION_FILE, conversion_of
+from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
 from mate_tf.serving.stored import StoredModel, check_longest
+from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
 from mate_tf.weights.folder import (
     CONFIG_FILE,
     EXTRA,

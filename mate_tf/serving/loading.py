@@ -9,7 +9,8 @@ from typing import Any
 
 import tensorflow as tf
 
-from mate_tf.answers.predictor import ModelFunction, Predictor, inference_function
+from mate_tf.answers.inference import inference_function
+from mate_tf.answers.predictor import ModelFunction, Predictor
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece

@@ -14,9 +14,10 @@ from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig
 from mate_tf.layers.basic import weights_at_zero
 from mate_tf.models import MODELS, make_model
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
+from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.presets import with_architecture
-from mate_tf.records.conversion import check_vocabulary, read_conversion
+from mate_tf.records.conversion_file import check_vocabulary, read_conversion
+from mate_tf.task_configs import TaskConfig
 from mate_tf.weights.folder import (
     CONFIG_FILE,
     VARIABLES,

@@ -9,10 +9,12 @@ from typing import Literal
 
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import require, require_fields
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.masked_lm import MaskedLMConfig
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.task_configs import (
+    ClassificationConfig,
+    MaskedLMConfig,
+    SpanReadingConfig,
+    TableQAConfig,
+)
 from mate_tf.training.optimizer import SCHEDULES
 
 _AT_LEAST_ONE = (

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.answers.predictor import divided
+from mate_tf.answers.inference import divided
 from mate_tf.dataclass_json import differences
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
@@ -26,7 +26,7 @@ from mate_tf.models import make_model
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
 from mate_tf.records.batches import batch_by_length, read_records, training_batches
-from mate_tf.records.conversion import (
+from mate_tf.records.conversion_file import (
     Conversion,
     check_vocabulary,
     file_sha256,

@@ -10,7 +10,8 @@ from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.conversion import Conversion, convert_all
+from mate_tf.records.conversion import convert_all
+from mate_tf.records.conversion_file import Conversion
 from mate_tf.records.splits import split_file, split_writer
 from mate_tf.tables.part_of_speech import load_tagger
 from mate_tf.weights.folder import KNOWN_QUESTIONS

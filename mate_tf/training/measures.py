@@ -15,22 +15,17 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
-from mate_tf.answers.predictor import divided
+from mate_tf.answers.inference import divided
 from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import SequenceClassification
 from mate_tf.models.masked_lm import MaskedLanguageModel
-from mate_tf.models.span_reading import (
-    SpanReading,
-    SpanReadingConfig,
-    answer_spans,
-    body_cells,
-    span_bounds,
-)
+from mate_tf.models.span_reading import SpanReading, answer_spans, body_cells
 from mate_tf.paths import as_path
 from mate_tf.records.batches import batch_by_length
-from mate_tf.records.conversion import has_conversion, read_conversion
+from mate_tf.records.conversion_file import has_conversion, read_conversion
 from mate_tf.records.splits import has_questions, read_questions
+from mate_tf.task_configs import SpanReadingConfig, span_bounds
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

@@ -13,11 +13,10 @@ import tensorflow as tf
 from absl import logging
 
 from mate_tf.dataclass_json import differences, from_dict
-from mate_tf.models import model_kind
-from mate_tf.paths import absolute, as_path, is_remote
+from mate_tf.paths import absolute, as_path, complete_file, is_remote
 from mate_tf.reading.text_files import complete_text_file, read_json
-from mate_tf.records.conversion import file_sha256
-from mate_tf.records.records import complete_file
+from mate_tf.records.conversion_file import file_sha256
+from mate_tf.task_configs import model_kind
 from mate_tf.training.config import RunConfig, TableQATrainingConfig
 from mate_tf.training.kinds import TRAINING_KINDS
 from mate_tf.weights.run import read_run_config

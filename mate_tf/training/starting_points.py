@@ -15,15 +15,17 @@ from typing import Any, NamedTuple
 
 from mate_tf.config import EncoderConfig, LinformerConfig
 from mate_tf.dataclass_json import PREFIX, apply_overrides
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.masked_lm import MaskedLMConfig
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
-from mate_tf.records.conversion import has_conversion, read_conversion
+from mate_tf.records.conversion_file import has_conversion, read_conversion
 from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.tables.operators import operators_by_id
+from mate_tf.task_configs import (
+    ClassificationConfig,
+    MaskedLMConfig,
+    SpanReadingConfig,
+    TableQAConfig,
+)
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

@@ -23,12 +23,13 @@ from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, con
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.paths import as_path
 from mate_tf.records.records import name_example
 from mate_tf.records.splits import has_questions, read_questions
 from mate_tf.tables.operators import ABSENT, OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.distribution import Batch, on_workers
 from mate_tf.training.examples import (

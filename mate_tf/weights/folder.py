@@ -75,7 +75,7 @@ def is_exported(directory: pathlib.Path) -> bool:
 
 def check_calibrates(directory: str | pathlib.Path) -> None:
     """FileNotFoundError where a folder is neither an exported model nor a run."""
-    from mate_tf.records.conversion import CONVERSION_FILE
+    from mate_tf.records.conversion_file import CONVERSION_FILE
 
     directory = pathlib.Path(directory)
     if is_exported(directory) or not (directory / CONVERSION_FILE).is_file():

@@ -12,10 +12,8 @@ import numpy as np
 
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict, require
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.masked_lm import MaskedLMConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.task_configs import ClassificationConfig, MaskedLMConfig, TableQAConfig
 from mate_tf.weights.loading import (
     LoadReport,
     assign_variables,

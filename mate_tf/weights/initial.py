@@ -13,9 +13,9 @@ from absl import logging
 
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, LinformerConfig, read_json_object
 from mate_tf.features.wordpiece import read_vocabulary
-from mate_tf.models.encoder_task import EncoderTask, TaskConfig
-from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
+from mate_tf.task_configs import TableQAConfig, TaskConfig
 from mate_tf.weights.folder import download, is_hub_name
 from mate_tf.weights.hugging_face import (
     hugging_face_config,

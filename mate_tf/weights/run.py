@@ -19,8 +19,7 @@ from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectG
 
 from mate_tf.config import read_json_object
 from mate_tf.models import MODELS
-from mate_tf.paths import as_path, is_remote
-from mate_tf.records.records import complete_file
+from mate_tf.paths import as_path, complete_file, is_remote
 from mate_tf.weights.loading import (
     ENCODER,
     LoadReport,

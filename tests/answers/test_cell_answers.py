@@ -21,9 +21,9 @@ from mate_tf.answers.decoding import (
     select_cells,
 )
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
+from mate_tf.task_configs import TableQAConfig
 from tests.small import cases
 
 TABLE = Table.from_rows(

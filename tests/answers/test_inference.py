@@ -10,7 +10,7 @@ import pytest
 import tensorflow as tf
 from tensorflow.python.eager import context
 
-from mate_tf.answers.predictor import inference_function
+from mate_tf.answers.inference import inference_function
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers import compilation

@@ -14,8 +14,9 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import TableQAConfig
 from tests.small import write_vocabulary
 
 VOCABULARY = "[PAD] [EMPTY] [UNK] [CLS] [SEP] [MASK] where here head x".split()

@@ -8,10 +8,11 @@ import tensorflow as tf
 
 from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.answers.drawing import answer_html
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.operators import OPERATORS, TAPAS_OPERATORS, Operator, operators_by_id
 from mate_tf.tables.table import Table
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
 from mate_tf.weights.loading import assign_variables, variables_by_name
 from tests.layers.small_layers import features_of

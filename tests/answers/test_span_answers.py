@@ -16,10 +16,8 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig, span_bounds
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, SpanReadingConfig, span_bounds
 from tests.small import cases, write_vocabulary
 
 VOCABULARY = (

@@ -9,7 +9,7 @@ from mate_tf.answers.calibration import signs_of
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.features.config import FeatureConfig
-from mate_tf.records.conversion import conversion_of, write_conversion
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
 from mate_tf.weights.folder import read_calibration

@@ -23,10 +23,11 @@ from mate_tf.evaluation.report import (
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.presets import with_architecture
 from mate_tf.serving.export import export_saved_model
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import TableQAConfig
 from tests.small import ENCODER, cases, succeeded, write_vocabulary
 
 WORDS = [*"bcdefghijklmnopq"]

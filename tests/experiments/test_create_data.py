@@ -6,7 +6,7 @@ import pytest
 
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion import read_conversion
+from mate_tf.records.conversion_file import read_conversion
 from tests.small import cases, succeeded, write_lines, write_vocabulary
 
 VOCABULARY = ["[PAD]", "[unused0]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefghijk0123456789?"]

@@ -25,11 +25,11 @@ from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion import conversion_of, write_conversion
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.pretraining import make_builder, write_split
 from mate_tf.tables.operators import OPERATORS
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

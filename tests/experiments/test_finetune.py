@@ -16,7 +16,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.pointr.answering import PointRConfig
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion import conversion_of, write_conversion
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.run import load_config, train_run

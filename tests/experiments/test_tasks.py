@@ -15,7 +15,8 @@ from mate_tf.evaluation.scoring import score
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.conversion import conversion_of, convert_all, write_conversion
+from mate_tf.records.conversion import convert_all
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.splits import read_questions, split_writer
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.training.run import train_run

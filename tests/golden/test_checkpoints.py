@@ -6,10 +6,16 @@ import pathlib
 from typing import Any
 
 from mate_tf.config import AttentionConfig
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.masked_lm import MaskedLanguageModel, MaskedLMConfig
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.masked_lm import MaskedLanguageModel
+from mate_tf.models.span_reading import SpanReading
+from mate_tf.models.table_qa import TableQuestionAnswering
+from mate_tf.task_configs import (
+    ClassificationConfig,
+    MaskedLMConfig,
+    SpanReadingConfig,
+    TableQAConfig,
+)
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.loading import variables_by_name
 

@@ -12,10 +12,10 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, TableQAConfig
 from mate_tf.weights.loading import variables_by_name
 from tests.golden.comparison import read_arrays
 from tests.golden.interactions import load

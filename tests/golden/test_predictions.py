@@ -19,11 +19,12 @@ from mate_tf.answers import decoding, spans
 from mate_tf.config import EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.span_reading import SpanReading
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig
 from tests.golden.comparison import Golden
 from tests.golden.test_heads import supported_config, task_config
 

@@ -12,10 +12,10 @@ import tensorflow as tf
 
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
-from mate_tf.models.table_qa import TableQAConfig
-from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
+from mate_tf.records.conversion_file import conversion_of, read_conversion, write_conversion
 from mate_tf.records.records import detect_compression
 from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

@@ -12,8 +12,9 @@ from mate_tf.evaluation.predictions import answer_sequences
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.initial import load_tf1_checkpoint
 from tests.golden.interactions import load, to_question, to_table
 

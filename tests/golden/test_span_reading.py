@@ -5,8 +5,8 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.cell_selection import LOG_ZERO
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig, over_spans, span_bounds
+from mate_tf.models.span_reading import SpanReading, over_spans
+from mate_tf.task_configs import LOG_ZERO, SpanReadingConfig, span_bounds
 from tests.golden import test_heads as heads
 from tests.golden.comparison import read_arrays
 

@@ -8,7 +8,7 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.predictor import inference_function
+from mate_tf.answers.inference import inference_function
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import portable_graph

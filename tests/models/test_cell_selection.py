@@ -12,8 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mate_tf.models import cell_selection
-from mate_tf.models.cell_selection import LOG_ZERO, cell_cross_entropy_loss, log_cell_probabilities
+from mate_tf.models.cell_selection import cell_cross_entropy_loss, log_cell_probabilities
 from mate_tf.models.table_qa import CellSelectionHead
+from mate_tf.task_configs import LOG_ZERO
 
 NUM_COLUMNS = 6
 # Of float32 sums of up to 20 terms of order 1.

@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.task_configs import ClassificationConfig
 from tests.small import ENCODER, cases
 
 

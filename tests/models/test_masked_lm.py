@@ -5,7 +5,7 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models import make_model
-from mate_tf.models.masked_lm import MaskedLMConfig
+from mate_tf.task_configs import MaskedLMConfig
 from tests.small import small_encoder
 
 ENCODER = small_encoder(20, initializer_range=0.5)

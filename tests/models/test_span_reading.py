@@ -9,23 +9,21 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.answers.predictor import inference_function
+from mate_tf.answers.inference import inference_function
 from mate_tf.answers.spans import best_spans
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.models import make_model
-from mate_tf.models.cell_selection import LOG_ZERO
 from mate_tf.models.span_reading import (
     SpanHead,
-    SpanReadingConfig,
     answer_bounds,
     answer_spans,
     body_cells,
     over_spans,
-    span_bounds,
     valid_spans,
 )
+from mate_tf.task_configs import LOG_ZERO, SpanReadingConfig, span_bounds
 from mate_tf.weights.loading import variables_by_name
 from tests import small
 from tests.layers.small_layers import token_features

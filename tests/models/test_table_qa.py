@@ -9,8 +9,9 @@ from mate_tf.config import AttentionConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.models import make_model
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.tables.operators import ABSENT, TAPAS_OPERATORS, operators_by_id
+from mate_tf.task_configs import TableQAConfig
 from tests.layers.small_layers import token_features
 from tests.small import cases, small_encoder
 

@@ -10,12 +10,11 @@ import pytest
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig
 from mate_tf.evaluation.predictions import read_predictions
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.pointr.answering import PointingInputs, PointRConfig, Source, load_pointr
 from mate_tf.pointr.pipeline import Pipeline, answers_report, place_of_answer
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import SpanReadingConfig, TableQAConfig
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
 from tests.datasets.linked_tables import CITIES
 from tests.small import (

@@ -8,14 +8,12 @@ from hypothesis import strategies as st
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.records.conversion import (
+from mate_tf.records.conversion import Summary, convert_all, outcome_counts
+from mate_tf.records.conversion_file import (
     Conversion,
-    Summary,
     check_vocabulary,
     conversion_of,
-    convert_all,
     file_sha256,
-    outcome_counts,
     read_conversion,
     task_of,
     write_conversion,

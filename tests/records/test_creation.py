@@ -10,7 +10,7 @@ from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tasks import Division
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion import read_conversion
+from mate_tf.records.conversion_file import read_conversion
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import Question, Table

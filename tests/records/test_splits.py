@@ -14,7 +14,8 @@ from mate_tf.datasets.tasks import TASKS
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion import Conversion, Outcome, convert_all
+from mate_tf.records.conversion import Outcome, convert_all
+from mate_tf.records.conversion_file import Conversion
 from mate_tf.records.splits import (
     LEFT_OUT,
     encode,

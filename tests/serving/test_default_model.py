@@ -16,7 +16,7 @@ import safetensors
 from safetensors import safe_open
 
 import mate_tf
-from mate_tf.records.conversion import check_vocabulary
+from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.tables.table import Table
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.data_folders import FIELD

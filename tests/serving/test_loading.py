@@ -17,13 +17,13 @@ from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models import model_kind
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.span_reading import SpanReading
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import find_model, run_model
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig, model_kind
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

@@ -15,8 +15,8 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.models import make_model
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import batch_by_length
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.distribution import (
     Batch,

@@ -7,9 +7,9 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.config import FeatureConfig
-from mate_tf.models.classification import ClassificationConfig
 from mate_tf.tables.part_of_speech import TaggedWord
 from mate_tf.tables.table import Question
+from mate_tf.task_configs import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.measures import check_classification as check_data
 from mate_tf.training.measures import classification_metrics

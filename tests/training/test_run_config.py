@@ -9,8 +9,7 @@ import tensorflow as tf
 
 from mate_tf.answers.kinds import DECODINGS
 from mate_tf.config import AttentionConfig, EncoderConfig
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from mate_tf.features.config import FeatureConfig
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.records.conversion import conversion_of, write_conversion
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import SpanReadingConfig
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.measures import check_span_reading as check_data

@@ -9,7 +9,7 @@ import pytest
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
-from mate_tf.records.conversion import conversion_of, write_conversion
+from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.run import load_config
 from mate_tf.training.starting_points import (

@@ -13,7 +13,7 @@ from mate_tf.config import ARCHITECTURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import make_model
-from mate_tf.models.classification import ClassificationConfig
+from mate_tf.task_configs import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
 from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train

@@ -11,11 +11,11 @@ from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.records.batches import read_records
-from mate_tf.records.conversion import conversion_of, read_conversion, write_conversion
+from mate_tf.records.conversion_file import conversion_of, read_conversion, write_conversion
 from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
 from mate_tf.training.known_questions import known_records

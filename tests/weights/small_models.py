@@ -12,8 +12,9 @@ from safetensors.numpy import save_file
 
 from mate_tf.config import EncoderConfig
 from mate_tf.models import make_model
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.table_qa import TableQuestionAnswering
+from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.loading import variables_by_name
 
 BERT_CONFIG = {

@@ -9,9 +9,9 @@ import pytest
 
 import mate_tf
 from mate_tf.answers.calibration import Calibration
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.stored import find_model, published_model
 from mate_tf.tables.table import Table
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL, download, write_calibration
 from mate_tf.weights.initial import load_weights, published_configs
 from mate_tf.weights.run import FILE, weights_by_path

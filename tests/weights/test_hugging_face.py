@@ -9,9 +9,7 @@ import pytest
 from safetensors.numpy import load_file, save_file
 
 from mate_tf.models import make_model
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.masked_lm import MaskedLMConfig
-from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.task_configs import ClassificationConfig, MaskedLMConfig, TableQAConfig
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,

@@ -11,9 +11,7 @@ import pytest
 
 from mate_tf.config import AttentionConfig
 from mate_tf.models import make_model
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.span_reading import SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
 from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 from mate_tf.weights.initial import load_weights, published_configs, restore_published
 from tests.small import ENCODER, bert_config, cases, restored_step, write_run
