@@ -8,7 +8,7 @@ import functools
 import itertools
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -22,10 +22,13 @@ from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import TableQAConfig, TaskConfig
+
+if TYPE_CHECKING:
+    from mate_tf.answers.attended_cells import AttendedCells
+    from mate_tf.models.encoder_task import EncoderTask
 
 # From token features int32 [B, S] to the outputs that a task reads (answers/kinds.py).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, ArrayLike]]
@@ -121,7 +124,7 @@ class Predictor:
         calibration: Calibration | None = None,
         min_score: float = 0.0,
         num_alternatives: int = 0,
-        keras_model: Callable[[], EncoderTask] | None = None,
+        keras_model: Callable[[], "EncoderTask"] | None = None,
         load_again: Callable[[], "Predictor"] | None = None,
     ):
         longest = builder.config.max_seq_length

@@ -172,11 +172,9 @@ def read_vocabulary(path: str | os.PathLike[str]) -> list[str]:
     """The pieces of a vocabulary, each at its index; errors as of `Wordpiece`."""
     if not as_path(path).is_file():
         raise FileNotFoundError(f"expected a vocabulary file at {path}, found none")
+    content = as_path(path).read_bytes()
     try:
-        pieces = [
-            line.strip()
-            for line in as_path(path).read_bytes().decode("utf-8").rstrip("\n").split("\n")
-        ]
+        pieces = [line.strip() for line in content.decode("utf-8").rstrip("\n").split("\n")]
     except UnicodeDecodeError as error:
         raise ValueError(f"expected a vocabulary in UTF-8, got {path}: {error}") from None
     lines: dict[str, int] = {}
