@@ -5,18 +5,16 @@ import functools
 import importlib.util
 import pathlib
 import tempfile
-from typing import Any
+from typing import Any, Literal, get_args
 
-import tensorflow as tf
-
-from mate_tf.answers.inference import inference_function
+from mate_tf.answers.onnx_runtime import GRAPH_FILE, OnnxModel
 from mate_tf.answers.predictor import ModelFunction, Predictor
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.serving.export import share
 from mate_tf.serving.stored import StoredModel, check_longest, find_model
 from mate_tf.tables.part_of_speech import Tagger
+from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.folder import (
     DEFAULT_MODEL,
     check_hub_name,
@@ -24,6 +22,8 @@ from mate_tf.weights.folder import (
     upload,
 )
 
+Runtime = Literal["onnx", "tensorflow"]
+_BATCH_TOKENS = 4096  # for each replica
 _MOST_REMEMBERED = 200_000  # tokens of tables, for the next question about one of them
 
 
@@ -39,6 +39,7 @@ def from_pretrained(
     calibrated: bool = True,
     trust_graph: bool = False,
     any_length: bool = False,
+    runtime: Runtime | None = None,
     **feature_overrides,
 ) -> "PretrainedPredictor":
     """Loads a model that answers questions about tables, by its path or name.
@@ -60,17 +61,20 @@ def from_pretrained(
             a graph can read and write files: see SECURITY.md.
         any_length: whether the first answer makes the graph for tables of all lengths, as a server
             needs it; otherwise it makes one for its own length, which is faster.
+        runtime: "onnx" computes by ONNX Runtime on the CPU, in single precision and without
+            TensorFlow; "tensorflow" by the Keras model, on a GPU too. None is "onnx" for a folder
+            with a model.onnx, unless an architecture or a dtype is given.
         **feature_overrides: fields of `FeatureConfig` to change, such as drop_rows_to_fit.
 
-    A Keras model is built from the configuration and the weights; both are data. With an
-    architecture or a dtype, that is so with `trust_graph` too.
+    Without a model.onnx a Keras model is built from the configuration and the weights; both are
+    data. With an architecture or a dtype, that is so with `trust_graph` too.
 
     Raises:
         FileNotFoundError: if there is no model.
         ModuleNotFoundError, OSError: if the extra "hub" is missing, or a name is not on the Hub.
         ValueError: if the model answers no questions, or its vocabulary is not that of its
-            training; if its weights are fewer than its configuration says; if an option is unknown
-            or out of its range.
+            training; if its weights are fewer than its configuration says; if its model.onnx is not
+            that of its weights; if an option is unknown or out of its range.
 
     Example:
         model = from_pretrained("google/tapas-base-finetuned-wtq", architecture="mate")
@@ -89,17 +93,26 @@ def from_pretrained(
     wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
     is_graph = trust_graph and architecture is None and dtype is None
-    # The graph may have operations of tensorflow-text, which some systems do not have.
-    has_text = importlib.util.find_spec("tensorflow_text") is not None
-    if is_graph and has_text and is_exported(pathlib.Path(path)):
+    batch_tokens = _BATCH_TOKENS
+    if runtime_of(path, runtime, architecture, dtype) == "onnx":
+        task = stored.task_config
+        assert isinstance(task, TableQAConfig), "no other model has a graph"
+        run = OnnxModel(pathlib.Path(path), stored.encoder_config, task)
+    elif is_graph and is_exported(pathlib.Path(path)) and _has_text():
         run = _exported_function(path)
     else:
+        import tensorflow as tf
+
+        from mate_tf.answers.inference import inference_function
+
+        batch_tokens *= tf.distribute.get_strategy().num_replicas_in_sync
         eager = {"first_eagerly": not any_length, "any_length": any_length}
         run = inference_function(model(dtype or "float32"), **eager)
     return PretrainedPredictor(
         stored,
         run,
         FeatureBuilder(wordpiece, feature_config, tagger, most_remembered=_MOST_REMEMBERED),
+        batch_tokens,
         fixed_length=stored.encoder_config.fixed_length,
         task_config=stored.task_config,
         calibration=stored.calibration if calibrated else None,
@@ -108,6 +121,28 @@ def from_pretrained(
         keras_model=lambda: model("float32"),
         load_again=functools.partial(from_pretrained, **given),
     )
+
+
+def runtime_of(
+    path: str | pathlib.Path,
+    runtime: Runtime | None = None,
+    architecture: str | None = None,
+    dtype: str | None = None,
+) -> Runtime:
+    """What computes the answers of a model; arguments and errors as `from_pretrained`."""
+    if runtime not in (None, *get_args(Runtime)):
+        raise ValueError(f"expected a runtime of {', '.join(get_args(Runtime))}, got {runtime!r}")
+    lacks = []
+    if not (pathlib.Path(path) / GRAPH_FILE).is_file():
+        lacks.append(f"no {GRAPH_FILE} in {path}")
+    lacks += [f"architecture {architecture!r}"] * (architecture is not None)
+    lacks += [f"dtype {dtype!r}"] * (dtype not in (None, "float32"))
+    if runtime == "onnx" and lacks:
+        raise ValueError(
+            f"expected a folder with {GRAPH_FILE} and no other architecture or dtype for the "
+            f"runtime 'onnx', got {lacks[0]}"
+        )
+    return runtime or ("tensorflow" if lacks else "onnx")
 
 
 class PretrainedPredictor(Predictor):
@@ -131,6 +166,8 @@ class PretrainedPredictor(Predictor):
         Raises:
             ValueError: if the folder is that of a training run, or a card says no such thing.
         """
+        from mate_tf.serving.export import share
+
         return share(self._stored, folder, **card)
 
     def push_to_hub(
@@ -159,14 +196,22 @@ class PretrainedPredictor(Predictor):
             OSError: if the Hub refuses it, or there is no network.
             ValueError: if there can be no such name, or a card says no such thing.
         """
+        from mate_tf.serving.export import share
+
         check_hub_name(name)  # before the weights are read
         with tempfile.TemporaryDirectory() as parent:
             folder = share(self._stored, pathlib.Path(parent, "model"), name, **card)
             return upload(folder, name, private, message, revision)
 
 
+def _has_text() -> bool:
+    """Whether there is tensorflow-text, whose operations an exported graph may have."""
+    return importlib.util.find_spec("tensorflow_text") is not None
+
+
 def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
     """The signature "features" of an exported model, as a function."""
+    import tensorflow as tf
     import tensorflow_text  # noqa: F401 (its operations are in the graph)
 
     # The predictor keeps the function, the function keeps the model.
@@ -178,6 +223,6 @@ def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
             raise ValueError(
                 f"expected a tagger for the model in {directory}, whose attention grammar guides"
             )
-        return signature(**{name: getattr(features, name) for name in names})
+        return signature(**{name: tf.constant(getattr(features, name)) for name in names})
 
     return run

@@ -1,41 +1,37 @@
-"""The model of a folder: an exported one, a run's or a published one."""
+"""The model of a folder: an exported one, a run's or a published one.
+
+TensorFlow and Keras are imported only where a model is built, or published weights are read.
+"""
 
 import contextlib
 import dataclasses
 import functools
 import pathlib
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.kinds import DECODINGS, answering_kind
 from mate_tf.config import EncoderConfig, read_json_object
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig
-from mate_tf.layers.basic import weights_at_zero
-from mate_tf.models import MODELS, make_model
-from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
-from mate_tf.task_configs import TaskConfig
+from mate_tf.task_configs import TASK_CONFIGS, TaskConfig
 from mate_tf.weights.folder import (
     CONFIG_FILE,
     VARIABLES,
     VOCAB_FILE,
     check_exported,
     is_exported,
+    kind_of_weights,
     read_calibration,
 )
-from mate_tf.weights.initial import (
-    Shapes,
-    check_sizes,
-    kind_of_weights,
-    locate_weights,
-    published_configs,
-    published_shapes,
-    restore_published,
-)
 from mate_tf.weights.run import RunWeights, read_run_config, run_weights
+
+if TYPE_CHECKING:
+    from mate_tf.models.encoder_task import EncoderTask
+    from mate_tf.weights.initial import Shapes
 
 _LONGEST_LINEAR, _LONGEST_DENSE = 16384, 2048
 
@@ -48,17 +44,21 @@ class StoredModel(NamedTuple):
     task_config: TaskConfig  # the options of a task that answers
     feature_config: FeatureConfig  # how features are made for it
     vocab_file: pathlib.Path  # the vocabulary that it was trained with
-    restore: Callable[[EncoderTask], object]  # gives a built model its weights
-    shapes: Callable[[], Shapes]  # of all its weights
+    restore: Callable[["EncoderTask"], object]  # gives a built model its weights
+    shapes: Callable[[], "Shapes"]  # of all its weights
     step: int | None = None  # of a run, the step of its weights
     calibration: Calibration | None = None  # of its scores
 
-    def model(self, dtype: str = "float32") -> EncoderTask:
+    def model(self, dtype: str = "float32") -> "EncoderTask":
         """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16".
 
         Raises:
             ValueError: if the weights are not those of the configuration.
         """
+        from mate_tf.layers.basic import weights_at_zero
+        from mate_tf.models import make_model
+        from mate_tf.weights.initial import check_sizes
+
         check_sizes(self.name, self.encoder_config, self.task_config, self.shapes())
         is_complete = self.step is not None  # a run's weights are all in its file
         with weights_at_zero() if is_complete else contextlib.nullcontext():
@@ -76,6 +76,8 @@ def find_model(
         return exported_model(folder, architecture)
     if revision is None and kind_of_weights(folder) == "run":
         return run_model(folder, architecture)
+    from mate_tf.weights.initial import locate_weights
+
     try:
         location = locate_weights(path, revision)
     except FileNotFoundError as error:
@@ -105,7 +107,7 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
     return StoredModel(
         name=str(directory),
         encoder_config=_attending(EncoderConfig.from_dict(config["encoder"]), architecture),
-        task_config=from_dict(MODELS[kind].config_class, config["task"], "task"),
+        task_config=from_dict(TASK_CONFIGS[kind], config["task"], "task"),
         feature_config=from_dict(FeatureConfig, config["features"], "features"),
         vocab_file=directory / VOCAB_FILE,
         restore=lambda model: weights().restore(model),
@@ -134,7 +136,7 @@ def run_model(
     kind, values = read_run_config(model_dir)
     try:
         encoder_config = from_dict(EncoderConfig, values.get("encoder"), "config.encoder")
-        task_config = from_dict(MODELS[kind].config_class, values.get("task", {}), "config.task")
+        task_config = from_dict(TASK_CONFIGS[kind], values.get("task", {}), "config.task")
     except ValueError as error:
         raise ValueError(f"{model_dir / 'config.json'}: {error}") from None
     answering_kind(task_config)
@@ -183,6 +185,8 @@ def published_model(
         ModuleNotFoundError, OSError, ValueError: as `published_configs`, or if the model answers
             nothing.
     """
+    from mate_tf.weights.initial import published_configs, published_shapes, restore_published
+
     attention = _attending(EncoderConfig(), architecture or "tapas").attention
     encoder_options.setdefault("original_ids", True)
     location, encoder_config, described = published_configs(

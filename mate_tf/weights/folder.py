@@ -12,6 +12,7 @@ import pathlib
 import re
 from typing import TYPE_CHECKING
 
+from mate_tf.config import read_json_object
 from mate_tf.private_apis import import_extra
 from mate_tf.reading.text_files import complete_text_file
 
@@ -71,6 +72,21 @@ def check_named(path: str) -> None:
 def is_exported(directory: pathlib.Path) -> bool:
     """Whether a folder is a SavedModel, ours or another program's."""
     return (directory / SAVED_MODEL).is_file()
+
+
+def kind_of_weights(location: pathlib.Path) -> str:
+    """One of "hugging_face", "run" and "tf1"; ValueError for another kind of config.json."""
+    config_file = location / "config.json"
+    if not config_file.is_file():
+        return "tf1"
+    config = read_json_object(config_file)
+    if "model_type" in config:
+        return "hugging_face"
+    if isinstance(config.get("encoder"), dict):
+        return "run"
+    raise ValueError(
+        f"expected the config.json of a Hugging Face folder or of a run, got {config_file}"
+    )
 
 
 def check_calibrates(directory: str | pathlib.Path) -> None:

@@ -16,7 +16,7 @@ from mate_tf.features.wordpiece import read_vocabulary
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
 from mate_tf.task_configs import TableQAConfig, TaskConfig
-from mate_tf.weights.folder import download, is_hub_name
+from mate_tf.weights.folder import download, is_hub_name, kind_of_weights
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
@@ -122,21 +122,6 @@ def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pat
     except (ModuleNotFoundError, OSError) as error:
         # A mistyped path of two parts is a name that the Hub might have.
         raise type(error)(f"found no folder or checkpoint {str(path)!r} here; {error}") from error
-
-
-def kind_of_weights(location: pathlib.Path) -> str:
-    """One of "hugging_face", "run" and "tf1"; ValueError for another kind of config.json."""
-    config_file = location / "config.json"
-    if not config_file.is_file():
-        return "tf1"
-    config = read_json_object(config_file)
-    if "model_type" in config:
-        return "hugging_face"
-    if isinstance(config.get("encoder"), dict):
-        return "run"
-    raise ValueError(
-        f"expected the config.json of a Hugging Face folder or of a run, got {config_file}"
-    )
 
 
 def find_tf1_checkpoint(path: pathlib.Path) -> str | None:

@@ -2,7 +2,8 @@
 
 SQA, then WTQ, is such a chain. A run's folder holds checkpoints, or weights alone in half
 precision: model.safetensors. That is half the size of a checkpoint's weights and has none of the
-optimizer's, and is enough to answer, to serve and to start the next run from.
+optimizer's, and is enough to answer, to serve and to start the next run from. TensorFlow and Keras
+are imported only for checkpoints and for models.
 """
 
 import functools
@@ -10,24 +11,18 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-import keras
 import numpy as np
-import tensorflow as tf
-from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
 from mate_tf.config import read_json_object
-from mate_tf.models import MODELS
 from mate_tf.paths import as_path, complete_file, is_remote
-from mate_tf.weights.loading import (
-    ENCODER,
-    LoadReport,
-    assign_variables,
-    check_num_heads,
-    encoder_of,
-    variables_by_name,
-)
+from mate_tf.task_configs import TASK_CONFIGS
+
+if TYPE_CHECKING:
+    import keras
+
+    from mate_tf.weights.loading import LoadReport
 
 FILE = "model.safetensors"
 BEST_FOLDER = "best"  # of a run: the weights of its best evaluation
@@ -65,6 +60,8 @@ class RunWeights:
                 stored, read = file.get_slice(name), functools.partial(_single, file, name)
                 self._add(name, stored.get_dtype(), stored.get_shape(), read)
             return
+        import tensorflow as tf
+
         # Not tf.train.load_checkpoint, which in ram:// takes a prefix for a folder.
         reader = tf.compat.v1.train.NewCheckpointReader(prefix)
         kinds, shapes = reader.get_variable_to_dtype_map(), reader.get_variable_to_shape_map()
@@ -95,7 +92,7 @@ class RunWeights:
     def shapes(self) -> list[tuple[int, ...]]:
         return [weight.shape for weight in self.weights.values()]
 
-    def restore(self, model: keras.layers.Layer) -> None:
+    def restore(self, model: "keras.layers.Layer") -> None:
         """Assigns them to the run's own model, built; ValueError, and nothing, if it is another."""
         weights = weights_by_path(model)
         here = {path: tuple(weight.shape) for path, weight in weights.items()}
@@ -134,6 +131,8 @@ def _keys_of_weights(reader) -> dict[str, str]:
     A weight that the optimizer has as well is kept under the optimizer's name, so that the keys
     alone do not say what they are.
     """
+    from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
+
     graph = TrackableObjectGraph.FromString(reader.get_tensor("_CHECKPOINTABLE_OBJECT_GRAPH"))
     root = {child.local_name: child.node_id for child in graph.nodes[0].children}
     if "weights" not in root:
@@ -149,18 +148,27 @@ def _single(file, name: str) -> np.ndarray:
     return file.get_tensor(name).astype(np.float32)
 
 
+def latest_checkpoint(folder: pathlib.Path) -> str | None:
+    """The prefix of the latest checkpoint in a folder; None if it has none."""
+    if not (folder / "checkpoint").exists():  # TensorFlow's list of them
+        return None
+    import tensorflow as tf
+
+    return tf.train.latest_checkpoint(str(folder))
+
+
 def run_weights(directory: str | pathlib.Path) -> RunWeights:
     """The weights of a run's best evaluation, or else the latest; FileNotFoundError if none."""
     directory = as_path(directory)
     for folder in (directory / BEST_FOLDER, directory):
-        if prefix := tf.train.latest_checkpoint(str(folder)):
+        if prefix := latest_checkpoint(folder):
             return RunWeights(prefix)
     if (directory / FILE).is_file():
         return RunWeights(str(directory / FILE))
     raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
 
 
-def weights_by_path(model: keras.layers.Layer) -> dict[str, keras.Variable]:
+def weights_by_path(model: "keras.layers.Layer") -> "dict[str, keras.Variable]":
     """The weights by their path in the model, as checkpoints of runs keep them."""
     root = f"{model.name}/"  # numbered, where a process makes several models
     weights = {weight.path.removeprefix(root): weight for weight in model.weights}
@@ -176,18 +184,20 @@ def read_run_config(directory: str | pathlib.Path) -> tuple[str, dict[str, Any]]
         raise FileNotFoundError(f"expected config.json in {directory}; is it a run's folder?")
     values = read_json_object(path)
     kind = values.pop("kind", None)
-    if not isinstance(kind, str) or kind not in MODELS:
+    if not isinstance(kind, str) or kind not in TASK_CONFIGS:
         raise ValueError(
-            f"{path}: expected the config of a run of one of the kinds {', '.join(MODELS)}, got "
-            f"{kind!r}"
+            f"{path}: expected the config of a run of one of the kinds {', '.join(TASK_CONFIGS)}, "
+            f"got {kind!r}"
         )
     return kind, values
 
 
 def load_run(
-    model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
-) -> LoadReport:
+    model: "keras.layers.Layer", directory: str | pathlib.Path, **options: Any
+) -> "LoadReport":
     """Loads a run (`run_weights`) by the places of variables; options are of `assign_variables`."""
+    from mate_tf.weights.loading import ENCODER, assign_variables, check_num_heads
+
     directory = as_path(directory)
     stored = run_weights(directory)
     config = read_json_object(directory / "config.json")
@@ -233,7 +243,7 @@ def write_weights(
     output: pathlib.Path, content: bytes, others: Mapping[str, bytes]
 ) -> pathlib.Path:
     """Writes weights and other files to a folder; ValueError for a run's. Returns the weights'."""
-    if any(tf.train.latest_checkpoint(str(folder)) for folder in (output, output / BEST_FOLDER)):
+    if any(latest_checkpoint(folder) for folder in (output, output / BEST_FOLDER)):
         raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     output.mkdir(parents=True, exist_ok=True)
     # First, so that an interruption leaves no weights beside the config of others.
@@ -268,8 +278,10 @@ def packed(tensors: Mapping[str, np.ndarray], step: int, exactly: bool = False) 
     )
 
 
-def _names(model: keras.layers.Layer) -> dict[str, str]:
+def _names(model: "keras.layers.Layer") -> dict[str, str]:
     """The checkpoint names of a model's variables by their path in it."""
+    from mate_tf.weights.loading import encoder_of, variables_by_name
+
     of_variables = {id(variable): name for name, variable in variables_by_name(model).items()}
     # An encoder alone is a part of the run's model.
     prefix = "encoder/" if encoder_of(model) is model else ""

@@ -1,0 +1,305 @@
+"""A model for table questions as an ONNX graph beside its weights: model.onnx, of some 50 kB.
+
+The graph holds no weights: they are external data, in the model.safetensors of the same folder. It
+takes one sequence without padding, and for each view what answers/onnx_runtime.py makes of the
+features; it is made from the config and the weights' names alone, without TensorFlow.
+
+Shapes: S sequence, D hidden, H heads, h heads of a view, E head size, G global tokens, N tiles, T
+queries of a tile, K keys of a tile, A aggregations.
+"""
+
+import functools
+import itertools
+import json
+import pathlib
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mate_tf.answers.onnx_runtime import (
+    FORMAT,
+    GRAPH_FILE,
+    WEIGHTS_FILE,
+    View,
+    has_neighbours,
+    layout,
+    views_of,
+)
+from mate_tf.config import TYPE_FEATURES, EncoderConfig, MateConfig
+from mate_tf.paths import as_path, complete_file
+from mate_tf.private_apis import import_extra
+from mate_tf.serving.stored import run_model
+from mate_tf.task_configs import TableQAConfig, TaskConfig
+
+OPSET, IR_VERSION = 20, 9
+ARCHITECTURES = ("mate", "mate_neighbours", "sat", "tapas")
+_BYTES_OF_LENGTH = 8  # at the begin of a safetensors file
+
+
+def why_no_graph(encoder: EncoderConfig, task: TaskConfig) -> str | None:
+    """Why there is no graph of a model; None where there is one."""
+    attention = encoder.attention
+    if not isinstance(task, TableQAConfig):
+        return "only a model for table questions has one"
+    if attention.architecture not in ARCHITECTURES:
+        return f"attention is {attention.architecture}, not one of {', '.join(ARCHITECTURES)}"
+    if isinstance(attention, MateConfig) and attention.original_bucketing:
+        return "original_bucketing joins buckets that are no neighbours"
+    if task.count_padding:
+        return "count_padding makes answers depend on padding, and the graph takes none"
+    return None
+
+
+def write_graph(folder: str | pathlib.Path) -> pathlib.Path:
+    """Writes model.onnx to a folder of weights alone, and returns its path.
+
+    Raises:
+        FileNotFoundError: if the folder has no weights.
+        ModuleNotFoundError: without the extra "onnx".
+        ValueError: if there is no graph of the model (`why_no_graph`).
+    """
+    onnx = import_extra("onnx", "onnx", f"to write {GRAPH_FILE}")
+    folder = as_path(folder)
+    stored = run_model(folder)
+    if reason := why_no_graph(stored.encoder_config, stored.task_config):
+        raise ValueError(f"expected a model with a graph for ONNX Runtime in {folder}: {reason}")
+    assert isinstance(stored.task_config, TableQAConfig)
+    model = make_graph(stored.encoder_config, stored.task_config, folder / WEIGHTS_FILE)
+    path = folder / GRAPH_FILE
+    with complete_file(path) as unfinished:
+        as_path(unfinished).write_bytes(model.SerializeToString())
+    onnx.checker.check_model(path)
+    return path
+
+
+def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Path) -> Any:
+    """The onnx.ModelProto of a model, whose weights are at a path."""
+    from onnx import TensorProto, helper
+
+    graph = _Graph(weights)
+    scores = _encoder(graph, encoder)
+    outputs = {"token_scores": ["S"]}
+    graph.op("Add", *_scores(graph, scores, "output"), out="token_scores")
+    if task.select_one_column:
+        graph.op("Add", *_scores(graph, scores, "column_output"), out="column_scores")
+        outputs["column_scores"] = ["S"]
+    if task.operators:
+        first = graph.op("Gather", scores, graph.const([0], np.int64), axis=0)  # [1, D]
+        pooled = graph.op("Tanh", graph.linear("encoder/pooler", first))
+        kernel = graph.transposed(graph.single("aggregation/output_weights_agg"), [1, 0])
+        logits = graph.op("Squeeze", graph.op("MatMul", pooled, kernel), graph.const([0], np.int64))
+        bias = graph.single("aggregation/output_bias_agg")
+        graph.op("Add", logits, bias, out="aggregation_logits")  # [A]
+        outputs["aggregation_logits"] = [len(task.operators)]  # type: ignore[list-item]
+
+    features = ["input_ids", *(it for it in TYPE_FEATURES if it not in encoder.disabled_features)]
+    if encoder.position != "none":
+        features.append("position_ids")
+    inputs: list[tuple[str, int, list[str]]] = [(it, TensorProto.INT32, ["S"]) for it in features]
+    inputs.append(("global_tokens", TensorProto.INT64, ["G"]))
+    for view in views_of(encoder):
+        n, t, k = (f"{view.name}_{dimension}" for dimension in "NTK")
+        inputs += [
+            (f"{view.name}_queries", TensorProto.INT64, [n, t]),
+            (f"{view.name}_keys", TensorProto.INT64, [n, k]),
+            (f"{view.name}_bias", TensorProto.FLOAT, [n, t, k]),
+            (f"{view.name}_global_bias", TensorProto.FLOAT, [f"{view.name}_G", f"{view.name}_S"]),
+            (f"{view.name}_places", TensorProto.INT64, ["S"]),
+        ]
+        if has_neighbours(encoder.attention, view):
+            inputs.append((f"{view.name}_relations", TensorProto.INT32, [n, t, k]))
+    value = helper.make_tensor_value_info
+    proto = helper.make_graph(
+        graph.nodes,
+        "mate_tf",
+        [value(*given) for given in inputs],
+        [value(name, TensorProto.FLOAT, shape) for name, shape in outputs.items()],
+        list(graph.constants.values()),
+    )
+    opset = [helper.make_opsetid("", OPSET)]
+    model = helper.make_model(proto, opset_imports=opset, ir_version=IR_VERSION)
+    helper.set_model_props(model, {"format": FORMAT, "layout": layout(weights)})
+    return model
+
+
+def _scores(graph: "_Graph", hidden: str, name: str) -> tuple[str, str]:
+    """The product of hidden states [S, D] with the weights of a score [D], and its bias."""
+    kernel, bias = (graph.single(f"cell_selection/{name}_{it}") for it in ("weights", "bias"))
+    return graph.op("MatMul", hidden, kernel), bias
+
+
+def _encoder(graph: "_Graph", config: EncoderConfig) -> str:
+    """The hidden states of the last layer, [S, D]."""
+    rows = functools.partial(graph.rows, zero_beyond=config.original_ids)
+    total = rows("encoder/embedding/word_embeddings", "input_ids")
+    for number, feature in enumerate(TYPE_FEATURES):
+        if feature not in config.disabled_features:
+            name = f"encoder/embedding/token_type_embeddings_{number}"
+            total = graph.op("Add", total, rows(name, feature))
+    if config.position != "none":
+        name = "encoder/embedding/position_embeddings"
+        total = graph.op("Add", total, rows(name, "position_ids"))
+    norm = functools.partial(graph.norm, epsilon=config.layer_norm_epsilon)
+    hidden = norm("encoder/embedding/layer_norm", total)
+    approximate = "tanh" if config.activation == "gelu_tanh" else "none"
+    for number in range(config.num_layers):
+        layer = f"encoder/layer_{number}"
+        attended = graph.linear(
+            f"{layer}/attention/output", _attention(graph, config, layer, hidden)
+        )
+        hidden = norm(f"{layer}/attention_layer_norm", graph.op("Add", attended, hidden))
+        wide = graph.op(
+            "Gelu", graph.linear(f"{layer}/intermediate", hidden), approximate=approximate
+        )
+        narrow = graph.linear(f"{layer}/output", wide)
+        hidden = norm(f"{layer}/output_layer_norm", graph.op("Add", narrow, hidden))
+    return hidden
+
+
+def _attention(graph: "_Graph", config: EncoderConfig, layer: str, hidden: str) -> str:
+    """The context of all heads of a layer, [S, D]."""
+    views = views_of(config)
+    heads = graph.const([0, config.num_heads, config.head_size], np.int64)
+    sizes = [view.num_heads for view in views]
+
+    def projected(name: str) -> list[str]:
+        """The projection to the heads of each view, [h, S, E]."""
+        tensor = graph.op("Reshape", graph.linear(f"{layer}/attention/{name}", hidden), heads)
+        return graph.split(graph.transposed(tensor, [1, 0, 2]), sizes)
+
+    scale = graph.const(1.0 / (config.softmax_temperature * config.head_size**0.5))
+    first_heads = itertools.accumulate([0, *sizes[:-1]])
+    contexts = []
+    for view, first, query, key, value in zip(
+        views, first_heads, *map(projected, ("query", "key", "value")), strict=True
+    ):
+        attended = functools.partial(graph.attended, graph.op("Mul", query, scale), key, value)
+        of_global = attended("global_tokens", None, f"{view.name}_global_bias")  # [h, G, E]
+        relations = None
+        if has_neighbours(config.attention, view):
+            table = f"{layer}/attention/relations/relative_bias_table"
+            relations = graph.relation_bias(table, view, first)
+        of_tiles = attended(
+            f"{view.name}_queries", f"{view.name}_keys", f"{view.name}_bias", relations
+        )  # [h, N, T, E]
+        flat = graph.const([0, -1, config.head_size], np.int64)
+        joined = graph.op("Concat", of_global, graph.op("Reshape", of_tiles, flat), axis=1)
+        contexts.append(graph.op("Gather", joined, f"{view.name}_places", axis=1))  # [h, S, E]
+    context = graph.op("Concat", *contexts, axis=0)  # [H, S, E]
+    return graph.op(
+        "Reshape",
+        graph.transposed(context, [1, 0, 2]),
+        graph.const([0, config.hidden_size], np.int64),
+    )
+
+
+class _Graph:
+    """A graph that grows node by node; each method returns the name of a tensor."""
+
+    def __init__(self, weights: pathlib.Path) -> None:
+        from onnx import TensorProto, helper
+
+        self._helper, self._tensor = helper, TensorProto
+        self._kinds = {"F16": TensorProto.FLOAT16, "F32": TensorProto.FLOAT}
+        self.nodes: list[Any] = []
+        self.constants: dict[str, Any] = {}
+        with weights.open("rb") as file:
+            self._begin = int.from_bytes(file.read(_BYTES_OF_LENGTH), "little")
+            self._stored: Mapping[str, Any] = json.loads(file.read(self._begin))
+        self._begin += _BYTES_OF_LENGTH
+
+    def op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
+        out = out or f"{kind}_{len(self.nodes)}"
+        self.nodes.append(self._helper.make_node(kind, inputs, [out], name=out, **attributes))
+        return out
+
+    def const(self, values: Any, dtype: Any = np.float32) -> str:
+        array = np.asarray(values, dtype)
+        name = f"{array.dtype} {array.tolist()}"
+        if name not in self.constants:
+            kind = self._helper.np_dtype_to_tensor_dtype(array.dtype)
+            self.constants[name] = self._helper.make_tensor(name, kind, array.shape, array.ravel())
+        return name
+
+    def weight(self, name: str) -> str:
+        """A weight where it stands in the file, in its own precision."""
+        if name not in self.constants:
+            begin, end = self._stored[name]["data_offsets"]
+            tensor = self._tensor(name=name, dims=self._stored[name]["shape"])
+            tensor.data_type = self._kinds[self._stored[name]["dtype"]]
+            tensor.data_location = self._tensor.EXTERNAL
+            place = {"location": WEIGHTS_FILE, "offset": self._begin + begin, "length": end - begin}
+            for key, value in place.items():
+                tensor.external_data.add(key=key, value=str(value))
+            self.constants[name] = tensor
+        return name
+
+    def single(self, name: str) -> str:
+        """A weight in single precision."""
+        return self.op("Cast", self.weight(name), to=self._tensor.FLOAT)
+
+    def rows(self, name: str, ids: str, zero_beyond: bool) -> str:
+        """Rows [S, D] of an embedding by ids [S]; beyond it the last one, or zeros."""
+        size = self._stored[name]["shape"][0]
+        last = self.const(size - 1, np.int32)
+        inside = self.op("Clip", ids, self.const(0, np.int32), last)
+        rows = self.op("Gather", self.weight(name), inside)
+        rows = self.op("Cast", rows, to=self._tensor.FLOAT)
+        if not zero_beyond:
+            return rows
+        exists = self.op("Unsqueeze", self.op("LessOrEqual", ids, last), self.const([1], np.int64))
+        return self.op("Where", exists, rows, self.const(0.0))
+
+    def linear(self, name: str, hidden: str) -> str:
+        product = self.op("MatMul", hidden, self.single(f"{name}/kernel"))
+        return self.op("Add", product, self.single(f"{name}/bias"))
+
+    def norm(self, name: str, hidden: str, epsilon: float) -> str:
+        scale, bias = self.single(f"{name}/gamma"), self.single(f"{name}/beta")
+        return self.op("LayerNormalization", hidden, scale, bias, axis=-1, epsilon=epsilon)
+
+    def transposed(self, tensor: str, axes: list[int]) -> str:
+        return self.op("Transpose", tensor, perm=axes)
+
+    def split(self, tensor: str, sizes: list[int]) -> list[str]:
+        """The parts of a tensor along its first axis."""
+        ends = np.cumsum([0, *sizes]).tolist()
+        axis = self.const([0], np.int64)
+        if len(sizes) == 1:
+            return [tensor]
+        return [
+            self.op("Slice", tensor, self.const([a], np.int64), self.const([b], np.int64), axis)
+            for a, b in itertools.pairwise(ends)
+        ]
+
+    def attended(
+        self,
+        query: str,
+        key: str,
+        value: str,
+        queries: str,
+        keys: str | None,
+        bias: str,
+        relations: str | None = None,
+    ) -> str:
+        """The context of some queries from some keys, by default all, of tensors [h, S, E]."""
+        query = self.op("Gather", query, queries, axis=1)
+        rank = 3
+        if keys is not None:
+            key, value = (self.op("Gather", tensor, keys, axis=1) for tensor in (key, value))
+            rank = 4
+        swapped = self.transposed(key, [*range(rank - 2), rank - 1, rank - 2])
+        scores = self.op("Add", self.op("MatMul", query, swapped), bias)
+        if relations is not None:
+            scores = self.op("Add", scores, relations)
+        return self.op("MatMul", self.op("Softmax", scores, axis=-1), value)
+
+    def relation_bias(self, name: str, view: View, first_head: int) -> str:
+        """Biases [h, N, T, K] of a table [2, H] for the cells above and below; 0 for others."""
+        by_head = self.transposed(self.single(name), [1, 0])  # [H, 2]
+        ends = [self.const([end], np.int64) for end in (first_head, first_head + view.num_heads)]
+        of_view = self.op("Slice", by_head, *ends, self.const([0], np.int64))  # [h, 2]
+        none = self.const(np.zeros((view.num_heads, 1)))
+        table = self.op("Concat", of_view, none, axis=1)  # [h, 3]
+        return self.op("Gather", table, f"{view.name}_relations", axis=1)
