@@ -90,7 +90,7 @@ class OnnxModel:
                 graph, options, providers=["CPUExecutionProvider"]
             )
         except Exception as error:  # ONNX Runtime's errors have no base of their own
-            reason = str(error).strip().split("\n")[0]
+            reason = str(error).strip().split("\n")[0].rpartition(" : ")[2]
             raise ValueError(
                 f"expected {graph} to be a graph with the weights in {weights}, got an error: "
                 f"{reason}{remedy}"
