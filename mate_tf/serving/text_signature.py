@@ -21,11 +21,10 @@ from mate_tf.features.config import LENGTH_STEP, FeatureConfig
 from mate_tf.features.numeric import EQUAL, GREATER, LEAST_TOO_LARGE, LESS
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import MAX_WORD_CHARACTERS, Wordpiece
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.tables import notations
 from mate_tf.tables.columns import SHARE_OF_KIND
 from mate_tf.tables.operators import ABSENT, OPERATORS
+from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 
 _NAN, _INF = np.float64("nan"), np.float64("inf")
 

@@ -16,13 +16,14 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.classification import ClassificationConfig, SequenceClassification
-from mate_tf.models.span_reading import SpanReading, SpanReadingConfig
-from mate_tf.models.table_qa import TableQAConfig, TableQuestionAnswering
+from mate_tf.models.classification import SequenceClassification
+from mate_tf.models.span_reading import SpanReading
+from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import why_no_tables
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
 from tests.small import ENCODER, PIECES, cases, export_small, text_input
 
 VOCABULARY = [*PIECES, *"0123456789.-"]

@@ -21,12 +21,11 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.models.classification import ClassificationConfig
-from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import find_model
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Question, Table
+from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.small import ROOT, cases, text_input
 
