@@ -19,6 +19,8 @@ CORE = [
     "keras>=3.10,<3.16",
     "narwhals>=1.20",
     "numpy>=1.26",
+    # From 1.20 on for Python 3.13.
+    "onnxruntime>=1.20",
     "rich>=13.7",
     "safetensors>=0.4.3",
     "tensorflow>=2.20,<2.22",
@@ -40,6 +42,8 @@ EXTRAS = {
     "hub": ["huggingface_hub>=0.30"],
     "mcp": ["gradio[mcp]>=6,<7"],
     "page": ["gradio>=6,<7"],
+    # To write model.onnx, by which a model answers without TensorFlow; not to read it.
+    "onnx": ["onnx>=1.16"],
     # Sentences of linked passages, and columns chosen by the words of the question.
     "passages": ["nltk>=3.9"],
     "plots": ["matplotlib>=3.9.2"],
@@ -82,7 +86,7 @@ EXTRAS = {
 # What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
 # what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a
 # build without CUDA. Tests skip without the two.
-FOR_USERS = "beam formats hub mcp page passages plots search serve textblob train".split()
+FOR_USERS = "beam formats hub mcp onnx page passages plots search serve textblob train".split()
 TOGETHER = {
     name: sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
     for name, extras in {"all": FOR_USERS, "dev": (*FOR_USERS, "test", "lint")}.items()

@@ -14,6 +14,7 @@ keys of a tile, C columns, c cells, A aggregations.
 """
 
 import hashlib
+import os
 import pathlib
 from typing import Any, NamedTuple
 
@@ -57,7 +58,8 @@ def layout(weights: pathlib.Path) -> str:
     """Where the weights stand in their file, as a checksum of its header, and the file's size."""
     with weights.open("rb") as file:
         header = file.read(int.from_bytes(file.read(8), "little"))
-    return f"{hashlib.sha256(header).hexdigest()} {weights.stat().st_size}"
+        size = file.seek(0, os.SEEK_END)
+    return f"{hashlib.sha256(header).hexdigest()} {size}"
 
 
 class OnnxModel:

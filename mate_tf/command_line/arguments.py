@@ -192,10 +192,11 @@ def find_model(given: str | None) -> str:
 def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: Any) -> Any:
     """The predictor of the options of `add_model` and `add_answers`, and more options of it.
 
-    With those of `add_devices` all of the devices answer. ConversionError, before it is loaded,
-    where one of the tables cannot fit.
+    With those of `add_devices` all of the devices answer, by TensorFlow. ConversionError, before it
+    is loaded, where one of the tables cannot fit.
     """
     from mate_tf.features.tokenized_table import check_least_size
+    from mate_tf.private_apis import import_tensorflow
     from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
@@ -209,18 +210,23 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
         "num_alternatives": getattr(options, "num_alternatives", None),
     }
     name = find_model(options.model)
+    answers_on_all = hasattr(options, "num_gpus")
+    runtime = "tensorflow" if answers_on_all else None
+    runtime = loading.runtime_of(name, runtime, options.architecture, options.dtype)
+    if runtime == "tensorflow":
+        import_tensorflow()
     if tables:
         stored = loading.find_model(name, options.revision, options.architecture)
         changed = {key: value for key, value in limits.items() if value is not None}
         for table in tables:
             check_least_size(dataclasses.replace(stored.feature_config, **changed), table)
-    answers_on_all = hasattr(options, "num_gpus")
     with make_strategy(options).scope() if answers_on_all else contextlib.nullcontext():
         return loading.from_pretrained(
             name,
             revision=options.revision,
             architecture=options.architecture,
             tagger=load_tagger(options.tagger) if options.tagger else None,
+            runtime=runtime,
             **{name: value for name, value in given.items() if value is not None},
             **more,
         )
@@ -383,16 +389,13 @@ def is_ours_or_serious(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def showing_logs(with_progress: bool = False) -> Iterator[None]:
-    """Imports TensorFlow, and shows what is logged: warnings on standard error, in a line each.
+    """Shows what is logged: warnings on standard error, in a line each.
 
     Args:
         with_progress: whether progress is shown too, on standard output.
     """
     from absl import logging as absl_logging
 
-    from mate_tf.private_apis import import_tensorflow
-
-    import_tensorflow()
     logger, verbosity = absl_logging.get_absl_logger(), absl_logging.get_verbosity()
     warnings = logging.StreamHandler(sys.stderr)
     warnings.setLevel(logging.WARNING)

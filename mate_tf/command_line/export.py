@@ -42,7 +42,8 @@ def add_arguments(parser: Any) -> None:
             the Hub or the prefix of a TF1 checkpoint
         --output-dir=FOLDER  folder to write the model to
         --weights-alone  of a run: write its weights in half precision in place of a SavedModel; the
-            folder answers, is exported and starts other runs like the run's own
+            folder answers, is exported and starts other runs like the run's own; with a model.onnx
+            (pip install 'mate_tf[onnx]') it answers without TensorFlow
         --max-seq-length=N  the longest input, in tokens, that the exported model accepts; by
             default 16384, with dense attention 2048, with absolute positions as many as there are,
             with a Linformer its sequence_length
@@ -78,12 +79,15 @@ def run(options: argparse.Namespace) -> None:
     if options.weights_alone:
         import tensorflow as tf
 
+        from mate_tf.serving.onnx_graph import add_graph
         from mate_tf.weights.run import export_weights
 
         if options.model_dir is None:
             raise ValueError("expected --weights-alone with --model-dir, got --checkpoint")
         path = export_weights(options.model_dir, options.output_dir)
         say(f"wrote {tf.io.gfile.stat(str(path)).length / 1e6:.1f} MB to {path}")
+        if reason := add_graph(options.output_dir):
+            say(f"there is no model.onnx beside it: {reason}")
         return
 
     from mate_tf.answers.kinds import answering_kind

@@ -23,6 +23,7 @@ from mate_tf.command_line.arguments import (
     with_dashes,
 )
 from mate_tf.dataclass_json import split_arguments
+from mate_tf.private_apis import import_tensorflow
 
 FAILED = 1
 INTERRUPTED = 130
@@ -72,6 +73,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             options = _parse(sys.argv[1:] if argv is None else argv)
             if options.command in _AT_ONCE:
                 return options.command.run(options) or 0
+            import_tensorflow()
             with showing_logs(with_progress=options.command is COMMANDS["train"]):
                 return options.command.run(options) or 0
         finally:

@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 import tensorflow as tf
+from absl import logging
 
 from mate_tf.answers.kinds import DECODINGS, answering_kind
 from mate_tf.config import EncoderConfig
@@ -30,6 +31,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
+from mate_tf.serving.onnx_graph import add_graph
 from mate_tf.serving.stored import StoredModel, check_longest
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
 from mate_tf.weights.folder import (
@@ -308,6 +310,8 @@ def share(
     if stored.calibration is not None:
         others[CALIBRATION] = _json(dataclasses.asdict(stored.calibration))
     write_weights(folder, packed(values, stored.step or 0, exactly=True), others)
+    if reason := add_graph(folder):
+        logging.info("no model.onnx in %s: %s", folder, reason)
     return folder
 
 

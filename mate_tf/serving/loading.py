@@ -129,7 +129,7 @@ def runtime_of(
     architecture: str | None = None,
     dtype: str | None = None,
 ) -> Runtime:
-    """What computes the answers of a model; arguments and errors as `from_pretrained`."""
+    """The runtime that computes the answers of a model; arguments and errors as `from_pretrained`."""
     if runtime not in (None, *get_args(Runtime)):
         raise ValueError(f"expected a runtime of {', '.join(get_args(Runtime))}, got {runtime!r}")
     lacks = []
@@ -157,6 +157,8 @@ class PretrainedPredictor(Predictor):
 
         It has the weights, in half precision if that changes none of them; the configuration, how
         features are made, the vocabulary and the calibration, but no options such as min_score.
+        With the extra "onnx" there is a model.onnx too, by which it answers without TensorFlow, if
+        there can be one (`onnx_graph.why_no_graph`).
 
         Args:
             folder: where to; an earlier model in it is replaced.

@@ -59,7 +59,7 @@ def write_graph(folder: str | pathlib.Path) -> pathlib.Path:
         ModuleNotFoundError: without the extra "onnx".
         ValueError: if there is no graph of the model (`why_no_graph`).
     """
-    onnx = import_extra("onnx", "onnx", f"to write {GRAPH_FILE}")
+    import_extra("onnx", "onnx", f"to write {GRAPH_FILE}")
     folder = as_path(folder)
     stored = run_model(folder)
     if reason := why_no_graph(stored.encoder_config, stored.task_config):
@@ -69,8 +69,16 @@ def write_graph(folder: str | pathlib.Path) -> pathlib.Path:
     path = folder / GRAPH_FILE
     with complete_file(path) as unfinished:
         as_path(unfinished).write_bytes(model.SerializeToString())
-    onnx.checker.check_model(path)
     return path
+
+
+def add_graph(folder: str | pathlib.Path) -> str | None:
+    """Writes model.onnx to a folder as `write_graph`; returns why there is none, or None."""
+    try:
+        write_graph(folder)
+    except (ModuleNotFoundError, ValueError) as error:
+        return str(error)
+    return None
 
 
 def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Path) -> Any:

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from mate_tf.answers.onnx_runtime import GRAPH_FILE
+from mate_tf.answers.onnx_runtime import WEIGHTS_FILE as FILE
 from mate_tf.config import read_json_object
 from mate_tf.paths import as_path, complete_file, is_remote
 from mate_tf.task_configs import TASK_CONFIGS
@@ -24,7 +26,6 @@ if TYPE_CHECKING:
 
     from mate_tf.weights.loading import LoadReport
 
-FILE = "model.safetensors"
 BEST_FOLDER = "best"  # of a run: the weights of its best evaluation
 CALIBRATION = "calibration.json"  # of the weights, where training or `mate-tf calibrate` wrote it
 DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
@@ -247,7 +248,7 @@ def write_weights(
         raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     output.mkdir(parents=True, exist_ok=True)
     # First, so that an interruption leaves no weights beside the config of others.
-    for name in (FILE, CALIBRATION):
+    for name in (FILE, CALIBRATION, GRAPH_FILE):
         (output / name).unlink(missing_ok=True)
     for name, text in others.items():
         (output / name).write_bytes(text)
