@@ -7,10 +7,10 @@ NumPy: before the graph which tokens attend to which, after it the cells that to
 In each view, the pattern of a group of heads, the global tokens attend to all others; these are
 outside of the table, or all tokens where the pattern lets them. The others are cut into tiles, in
 an order in which tokens that attend to each other are neighbours; each tile has a list of keys and
-a bias that is _MASKED for the pairs that the pattern forbids.
+a mask. The graph computes a round of tiles after the other, so that its memory is linear.
 
-Shapes: B batch, S sequence, L tokens in tiles, G global tokens, N tiles, T queries of a tile, K
-keys of a tile, C columns, c cells, A aggregations.
+Shapes: B batch, S sequence, L tokens in tiles, G global tokens, N tiles, M rounds, m tiles of a
+round, T queries of a tile, K keys of a tile, C columns, c cells, A aggregations.
 """
 
 import hashlib
@@ -28,7 +28,7 @@ GRAPH_FILE, WEIGHTS_FILE = "model.onnx", "model.safetensors"
 FORMAT = "1"  # of the graph's inputs and outputs
 TILE = 64  # T; 32 and 128 take within 15 % of its time
 NO_NEIGHBOUR = 2  # after 0, the cell above, and 1, the cell below
-_MASKED = -1e9
+_NUMBERS = 2**22  # in the scores of a round: 16 MB
 _ORIGINAL_ROWS = 256  # the release numbers cells by column * 256 + row
 
 
@@ -156,26 +156,35 @@ def graph_inputs(features: TokenFeatures, config: EncoderConfig) -> dict[str, np
         else:
             same = ids[query] == ids[key]
         allowed = allowed & (same | outside_key)  # [N, T, K]
-        global_bias = np.zeros((1, 1), np.float32)  # broadcasts to [G, S]
+        global_mask = np.ones((1, 1), bool)  # broadcasts to [G, S]
         if ids is not None and isinstance(attention, MateConfig) and has_window(attention):
             buckets = bucket_ids(ids, attention)  # [S]
             allowed &= in_window(buckets[query], buckets[key])
-            beyond = ~in_window(buckets[globals_, np.newaxis], buckets)  # [G, S]
-            global_bias = np.where(beyond, np.float32(_MASKED), np.float32(0))
-        inputs |= {
-            f"{view.name}_queries": tiles.queries,
-            f"{view.name}_keys": tiles.keys,
-            f"{view.name}_bias": np.where(allowed, np.float32(0), np.float32(_MASKED)),
-            f"{view.name}_global_bias": global_bias,
-            f"{view.name}_places": tiles.places,
-        }
+            global_mask = in_window(buckets[globals_, np.newaxis], buckets)  # [G, S]
+        of_tiles = {"queries": tiles.queries, "keys": tiles.keys, "mask": allowed}
         if has_neighbours(attention, view):
             rows, is_cell = features.row_ids, ~outside & (features.row_ids > 0)
             step = rows[key] - rows[query]  # [N, T, K]
             beside = is_cell[query] & is_cell[key] & same & (np.abs(step) == 1)
             relations = np.where(beside, (step + 1) // 2, NO_NEIGHBOUR)
-            inputs["column_relations"] = relations.astype(np.int32)
+            of_tiles["relations"] = relations.astype(np.int32)
+        number = max(1, _NUMBERS // (view.num_heads * allowed[0].size))  # of tiles in a round
+        inputs |= {f"{view.name}_{key}": in_rounds(it, number) for key, it in of_tiles.items()}
+        inputs[f"{view.name}_global_mask"] = global_mask
+        inputs[f"{view.name}_places"] = tiles.places
     return inputs
+
+
+def in_rounds(tiles: np.ndarray, number: int) -> np.ndarray:
+    """Tiles [N, ...] in equal rounds of at most a number of them, [M, m, ...].
+
+    The last tile fills up the last round.
+    """
+    rounds = -(-len(tiles) // number)
+    number = -(-len(tiles) // rounds)
+    if rounds * number > len(tiles):
+        tiles = tiles[np.minimum(np.arange(rounds * number), len(tiles) - 1)]
+    return tiles.reshape(rounds, number, *tiles.shape[1:])
 
 
 def position_ids(features: TokenFeatures, config: EncoderConfig) -> np.ndarray:

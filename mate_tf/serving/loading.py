@@ -129,7 +129,7 @@ def runtime_of(
     architecture: str | None = None,
     dtype: str | None = None,
 ) -> Runtime:
-    """The runtime that computes the answers of a model; arguments and errors as `from_pretrained`."""
+    """The runtime that computes a model's answers; arguments and errors as `from_pretrained`."""
     if runtime not in (None, *get_args(Runtime)):
         raise ValueError(f"expected a runtime of {', '.join(get_args(Runtime))}, got {runtime!r}")
     lacks = []

@@ -4,15 +4,15 @@ The graph holds no weights: they are external data, in the model.safetensors of 
 takes one sequence without padding, and for each view what answers/onnx_runtime.py makes of the
 features; it is made from the config and the weights' names alone, without TensorFlow.
 
-Shapes: S sequence, D hidden, H heads, h heads of a view, E head size, G global tokens, N tiles, T
-queries of a tile, K keys of a tile, A aggregations.
+Shapes: S sequence, D hidden, H heads, h heads of a view, E head size, G global tokens, M rounds, m
+tiles of a round, T queries of a tile, K keys of a tile, A aggregations.
 """
 
 import functools
 import itertools
 import json
 import pathlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ from mate_tf.task_configs import TableQAConfig, TaskConfig
 
 OPSET, IR_VERSION = 20, 9
 ARCHITECTURES = ("mate", "mate_neighbours", "sat", "tapas")
+_MASKED = -1e9  # the score of a pair that the pattern forbids
 _BYTES_OF_LENGTH = 8  # at the begin of a safetensors file
 
 
@@ -107,16 +108,13 @@ def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Pat
     inputs: list[tuple[str, int, list[str]]] = [(it, TensorProto.INT32, ["S"]) for it in features]
     inputs.append(("global_tokens", TensorProto.INT64, ["G"]))
     for view in views_of(encoder):
-        n, t, k = (f"{view.name}_{dimension}" for dimension in "NTK")
         inputs += [
-            (f"{view.name}_queries", TensorProto.INT64, [n, t]),
-            (f"{view.name}_keys", TensorProto.INT64, [n, k]),
-            (f"{view.name}_bias", TensorProto.FLOAT, [n, t, k]),
-            (f"{view.name}_global_bias", TensorProto.FLOAT, [f"{view.name}_G", f"{view.name}_S"]),
-            (f"{view.name}_places", TensorProto.INT64, ["S"]),
+            (f"{view.name}_{name}", kind, [f"{view.name}_{it}" for it in shape])
+            for name, kind, shape in _inputs_of_tiles(encoder, view)
         ]
-        if has_neighbours(encoder.attention, view):
-            inputs.append((f"{view.name}_relations", TensorProto.INT32, [n, t, k]))
+        shape = [f"{view.name}_G", f"{view.name}_S"]  # 1 and 1 where all is allowed
+        inputs.append((f"{view.name}_global_mask", TensorProto.BOOL, shape))
+        inputs.append((f"{view.name}_places", TensorProto.INT64, ["S"]))
     value = helper.make_tensor_value_info
     proto = helper.make_graph(
         graph.nodes,
@@ -129,6 +127,20 @@ def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Pat
     model = helper.make_model(proto, opset_imports=opset, ir_version=IR_VERSION)
     helper.set_model_props(model, {"format": FORMAT, "layout": layout(weights)})
     return model
+
+
+def _inputs_of_tiles(encoder: EncoderConfig, view: View) -> list[tuple[str, int, str]]:
+    """The inputs of a view by round: the end of the name, the type, and the dimensions."""
+    from onnx import TensorProto
+
+    inputs: list[tuple[str, int, str]] = [
+        ("queries", TensorProto.INT64, "MmT"),
+        ("keys", TensorProto.INT64, "MmK"),
+        ("mask", TensorProto.BOOL, "MmTK"),
+    ]
+    if has_neighbours(encoder.attention, view):
+        inputs.append(("relations", TensorProto.INT32, "MmTK"))
+    return inputs
 
 
 def _scores(graph: "_Graph", hidden: str, name: str) -> tuple[str, str]:
@@ -182,15 +194,15 @@ def _attention(graph: "_Graph", config: EncoderConfig, layer: str, hidden: str) 
     for view, first, query, key, value in zip(
         views, first_heads, *map(projected, ("query", "key", "value")), strict=True
     ):
-        attended = functools.partial(graph.attended, graph.op("Mul", query, scale), key, value)
-        of_global = attended("global_tokens", None, f"{view.name}_global_bias")  # [h, G, E]
-        relations = None
+        projections = graph.op("Mul", query, scale), key, value
+        of_global = graph.attended(*projections, "global_tokens", None, f"{view.name}_global_mask")
+        table = None  # of biases
         if has_neighbours(config.attention, view):
-            table = f"{layer}/attention/relations/relative_bias_table"
-            relations = graph.relation_bias(table, view, first)
-        of_tiles = attended(
-            f"{view.name}_queries", f"{view.name}_keys", f"{view.name}_bias", relations
-        )  # [h, N, T, E]
+            name = f"{layer}/attention/relations/relative_bias_table"
+            table = graph.biases_of_neighbours(name, view, first)
+        of_round = functools.partial(graph.attended, *projections, table=table)
+        of_tiles = graph.scanned(view, _inputs_of_tiles(config, view), of_round)  # [M, h, m, T, E]
+        of_tiles = graph.transposed(of_tiles, [1, 0, 2, 3, 4])
         flat = graph.const([0, -1, config.head_size], np.int64)
         joined = graph.op("Concat", of_global, graph.op("Reshape", of_tiles, flat), axis=1)
         contexts.append(graph.op("Gather", joined, f"{view.name}_places", axis=1))  # [h, S, E]
@@ -210,6 +222,7 @@ class _Graph:
 
         self._helper, self._tensor = helper, TensorProto
         self._kinds = {"F16": TensorProto.FLOAT16, "F32": TensorProto.FLOAT}
+        self._numbers = itertools.count()
         self.nodes: list[Any] = []
         self.constants: dict[str, Any] = {}
         with weights.open("rb") as file:
@@ -218,7 +231,7 @@ class _Graph:
         self._begin += _BYTES_OF_LENGTH
 
     def op(self, kind: str, *inputs: str, out: str | None = None, **attributes: Any) -> str:
-        out = out or f"{kind}_{len(self.nodes)}"
+        out = out or f"{kind}_{next(self._numbers)}"
         self.nodes.append(self._helper.make_node(kind, inputs, [out], name=out, **attributes))
         return out
 
@@ -288,8 +301,9 @@ class _Graph:
         value: str,
         queries: str,
         keys: str | None,
-        bias: str,
+        mask: str,
         relations: str | None = None,
+        table: str | None = None,
     ) -> str:
         """The context of some queries from some keys, by default all, of tensors [h, S, E]."""
         query = self.op("Gather", query, queries, axis=1)
@@ -298,16 +312,32 @@ class _Graph:
             key, value = (self.op("Gather", tensor, keys, axis=1) for tensor in (key, value))
             rank = 4
         swapped = self.transposed(key, [*range(rank - 2), rank - 1, rank - 2])
-        scores = self.op("Add", self.op("MatMul", query, swapped), bias)
-        if relations is not None:
-            scores = self.op("Add", scores, relations)
+        scores = self.op("MatMul", query, swapped)
+        if table is not None and relations is not None:
+            scores = self.op("Add", scores, self.op("Gather", table, relations, axis=1))
+        scores = self.op("Where", mask, scores, self.const(_MASKED))
         return self.op("MatMul", self.op("Softmax", scores, axis=-1), value)
 
-    def relation_bias(self, name: str, view: View, first_head: int) -> str:
-        """Biases [h, N, T, K] of a table [2, H] for the cells above and below; 0 for others."""
+    def scanned(
+        self, view: View, inputs: list[tuple[str, int, str]], compute: Callable[..., str]
+    ) -> str:
+        """The results of a computation with each round of a view's inputs, [M, ...], in a row."""
+        value = self._helper.make_tensor_value_info
+        number = next(self._numbers)
+        given = [
+            value(f"{name}_{number}", kind, [f"{view.name}_{it}" for it in shape[1:]])
+            for name, kind, shape in inputs
+        ]
+        before, self.nodes = self.nodes, []
+        result = value(compute(*(it.name for it in given)), self._tensor.FLOAT, [None] * 4)
+        body = self._helper.make_graph(self.nodes, f"round_{number}", given, [result])
+        self.nodes = before
+        names = (f"{view.name}_{name}" for name, *_ in inputs)
+        return self.op("Scan", *names, body=body, num_scan_inputs=len(inputs))
+
+    def biases_of_neighbours(self, name: str, view: View, first_head: int) -> str:
+        """The biases [h, 3] of a view for the cells above and below, [2, H], and for others, 0."""
         by_head = self.transposed(self.single(name), [1, 0])  # [H, 2]
         ends = [self.const([end], np.int64) for end in (first_head, first_head + view.num_heads)]
         of_view = self.op("Slice", by_head, *ends, self.const([0], np.int64))  # [h, 2]
-        none = self.const(np.zeros((view.num_heads, 1)))
-        table = self.op("Concat", of_view, none, axis=1)  # [h, 3]
-        return self.op("Gather", table, f"{view.name}_relations", axis=1)
+        return self.op("Concat", of_view, self.const(np.zeros((view.num_heads, 1))), axis=1)

@@ -221,10 +221,8 @@ def test_weights_or_a_graph_that_do_not_fit_are_named(folder, name, change, erro
 
 
 def test_weights_of_another_layout_are_refused(folder):
-    from safetensors.numpy import load_file, save_file
-
-    weights = load_file(folder / WEIGHTS_FILE)
-    save_file({f"x{name[1:]}": value for name, value in weights.items()}, folder / WEIGHTS_FILE)
+    weights = folder / WEIGHTS_FILE
+    weights.write_bytes(weights.read_bytes().replace(b"encoder/", b"encoded/"))
     with pytest.raises(ValueError, match="other weights or another size"):
         OnnxModel(folder, ENCODER, TableQAConfig())
 
