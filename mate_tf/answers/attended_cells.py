@@ -104,6 +104,7 @@ def attention_by_group(
     The features are int [B, S]; ValueError for a TableETC.
     """
     groups = head_groups(encoder.config.attention, encoder.config.num_heads)
+    features = TokenFeatures.of(features)
     plan = encoder.blocks[0].attention.plan(features, training=True)
     weights = tf.convert_to_tensor(senders, tf.float32)
     outputs = encoder(features, return_intermediates=True).intermediates

@@ -204,16 +204,16 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
         "max_seq_length": options.max_tokens,
         "drop_rows_to_fit": options.drop_rows_to_fit or None,
     }
+    answers_on_all = hasattr(options, "num_gpus")
     given = limits | {
         "dtype": options.dtype,
+        "runtime": "tensorflow" if answers_on_all else None,
         "min_score": getattr(options, "min_score", None),
         "num_alternatives": getattr(options, "num_alternatives", None),
     }
     name = find_model(options.model)
-    answers_on_all = hasattr(options, "num_gpus")
-    runtime = "tensorflow" if answers_on_all else None
-    runtime = loading.runtime_of(name, runtime, options.architecture, options.dtype)
-    if runtime == "tensorflow":
+    how = given["runtime"], options.architecture, options.dtype
+    if loading.runtime_of(name, *how) == "tensorflow":
         import_tensorflow()
     if tables:
         stored = loading.find_model(name, options.revision, options.architecture)
@@ -226,7 +226,6 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
             revision=options.revision,
             architecture=options.architecture,
             tagger=load_tagger(options.tagger) if options.tagger else None,
-            runtime=runtime,
             **{name: value for name, value in given.items() if value is not None},
             **more,
         )

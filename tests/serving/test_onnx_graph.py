@@ -2,6 +2,9 @@
 
 import dataclasses
 import json
+import os
+import subprocess
+import sys
 
 import hypothesis
 import numpy as np
@@ -182,6 +185,43 @@ def test_the_graph_that_ships_is_the_one_that_is_made():
     shipped = onnx.load(DEFAULT_MODEL / GRAPH_FILE, load_external_data=False)
     assert shipped == made
     assert (DEFAULT_MODEL / GRAPH_FILE).stat().st_size < 60_000
+
+
+WITHOUT_TENSORFLOW = """
+import sys
+
+class Hidden:
+    def find_spec(self, name, *_):
+        if name.partition(".")[0] in ("keras", "tensorflow", "tensorflow_text", "onnx"):
+            raise ModuleNotFoundError(name, name=name)
+
+sys.meta_path.insert(0, Hidden())
+from mate_tf.command_line.main import main
+
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@cases(
+    "arguments, output",
+    (["ask", "moon_landings.csv", "which missions flew in 1969?"], "answer: Apollo 11, Apollo 12"),
+    (
+        ["ask", "moon_landings.csv", "--conversation", "what flew in 1969?", "who led them?"],
+        "Pete Conrad",
+    ),
+    (["show", "moon_landings.csv"], "moon_landings.csv: 6 rows, 6 columns"),
+)
+def test_commands_work_where_tensorflow_is_not(arguments, output):
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_TENSORFLOW, *arguments],
+        cwd=ROOT / "experiments" / "demo_data",
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stderr == ""
+    assert output in done.stdout
 
 
 @pytest.fixture
