@@ -114,18 +114,16 @@ class OnnxModel:
         """The outputs of a batch, example by example: padding costs more than a batch gains."""
         given = features.map(np.asarray)
         lengths = given.input_mask.sum(axis=1).tolist()  # padding is at the end
-        examples = [
-            self._outputs_of(given.map(lambda values, b=b, n=n: values[b, :n]))
-            for b, n in enumerate(lengths)
-        ]
+        examples = [self._outputs_of(given, b, length) for b, length in enumerate(lengths)]
         size = given.input_mask.shape[1]
         return {
             name: np.stack([_padded(outputs[name], name, size) for outputs in examples])
             for name in examples[0]
         }
 
-    def _outputs_of(self, features: TokenFeatures) -> dict[str, np.ndarray]:
-        """The outputs of one sequence without padding, int32 [S] each."""
+    def _outputs_of(self, batch: TokenFeatures, index: int, length: int) -> dict[str, np.ndarray]:
+        """The outputs of one sequence of a batch, without its padding."""
+        features = batch.map(lambda values: values[index, :length])  # [S]
         inputs = graph_inputs(features, self._encoder)
         values = self._session.run(self._outputs, {name: inputs[name] for name in self._names})
         return head_outputs(dict(zip(self._outputs, values, strict=True)), features, self._task)

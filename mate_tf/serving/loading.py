@@ -94,6 +94,7 @@ def from_pretrained(
     model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
     is_graph = trust_graph and architecture is None and dtype is None
     batch_tokens = _BATCH_TOKENS
+    run: ModelFunction
     if runtime_of(path, runtime, architecture, dtype) == "onnx":
         task = stored.task_config
         assert isinstance(task, TableQAConfig), "no other model has a graph"
