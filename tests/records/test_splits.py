@@ -216,7 +216,7 @@ def whole_splits(directory: pathlib.Path) -> Iterator[str]:
 
 # The calls that change files.
 CHANGES = (
-    (tf.io.gfile, "rename"),
+    (pathlib.Path, "replace"),
     (tf.io.gfile, "remove"),
     (tf.io.gfile.GFile, "write"),
     (tf.io.TFRecordWriter, "write"),
@@ -251,10 +251,10 @@ def test_killed_at_any_change_it_leaves_whole_splits_and_ends_with_the_same(tmp_
     shutil.copytree(old, new)
     forked.finish(forked.start(convert_killed, new, num_shards, None, log))
     names = log.read_text().split()
-    renames_and_removals = [n for n, name in enumerate(names) if name != "write"]
-    assert {names[n] for n in renames_and_removals} == {"rename", "remove"}
+    replaced_or_removed = [n for n, name in enumerate(names) if name != "write"]
+    assert {names[n] for n in replaced_or_removed} == {"replace", "remove"}
     choice = random.Random(5)
-    moments = choice.sample(renames_and_removals, 6) + choice.sample(range(len(names)), 2)
+    moments = choice.sample(replaced_or_removed, 6) + choice.sample(range(len(names)), 2)
     shutil.copytree(old, output)
     for moment in moments:
         killed = forked.start(convert_killed, output, num_shards, moment, log)
