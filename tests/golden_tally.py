@@ -43,7 +43,7 @@ class Tally:
 
     def lines(self) -> list[str]:
         """A table of it; nothing where nothing was to be compared."""
-        if not (self.compared or self.left_out or self.absent):
+        if not (self.compared or self.left_out or self.absent or self.absent_folders):
             return []
         lines = [
             "",
@@ -62,19 +62,15 @@ class Tally:
         for (family, reason), names in sorted(by_reason.items()):
             first = ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
             lines.append(f"not compared: {len(names)} of {family} ({first}): {reason}")
+        lines.append(f"absent folders: {', '.join(sorted(self.absent_folders)) or 'none'}")
         lines.append(f"absent files: {', '.join(sorted(set(self.absent))) or 'none'}")
         lines.append(f"compared: {sum(map(len, self.compared.values()))}")
         return lines
 
     def problem(self) -> str:
         """Why a run that is to compare all of it has failed; "" where it has not."""
-        if not self.is_asked or os.environ.get("MATE_TF_REQUIRE_GOLDEN") != "1":
-            return ""
-        if not self.compared:
-            return "no golden was compared: the folder is absent or empty"
-        if self.absent_folders:
-            return f"absent, so not compared: {', '.join(sorted(self.absent_folders))}"
-        return ""
+        must_compare = self.is_asked and os.environ.get("MATE_TF_REQUIRE_GOLDEN") == "1"
+        return "no golden was compared" if must_compare and not self.compared else ""
 
 
 TALLY = Tally()

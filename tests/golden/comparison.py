@@ -71,7 +71,7 @@ class Golden:
         return paths
 
     def skip_without(self, folder: pathlib.Path) -> NoReturn:
-        """Skips the test because a folder is absent; a run that must compare everything fails."""
+        """Skips the test because a folder is absent, which the tally says."""
         self.tally.absent_folders.add(str(folder))
         pytest.skip(f"no folder {folder}")
 

@@ -24,6 +24,10 @@ def read_features(golden, batch: str) -> TokenFeatures:
 
 
 def test_encoder_equals_the_original(golden, encoder_name):
+    compare_encoder(golden, encoder_name)
+
+
+def compare_encoder(golden, encoder_name: str) -> None:
     entry = golden.load_index("encoder")[encoder_name]
     if not isinstance(entry, dict):
         golden.not_compared("encoder", encoder_name, "a recorded error of the original")
