@@ -22,8 +22,8 @@ from tests.golden.interactions import load
 
 TOLERANCE = 1e-5
 # Of the gradients recorded here the original's own are 1.4e-5 off a float64 run, so that processors
-# with other vector units round to one or the other side of 1e-5.
-ILL_CONDITIONED = {"wtq_first_order": 2e-5}
+# with other vector units, and oneDNN, round to one or the other side: as much again is allowed.
+ILL_CONDITIONED = dict.fromkeys(("wtq_first_order", "wtq_second_order"), 2.8e-5)
 ENCODER_KEYS = tuple(
     (
         "attention_bias_disabled attention_bias_use_relative_scalar_only "

@@ -8,7 +8,7 @@ import numpy as np
 import tensorflow as tf
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers.attention.kinds import SelfAttention
 from mate_tf.layers.attention.patterns import Projected, heads_first
@@ -23,9 +23,34 @@ ENCODER = EncoderConfig(
     type_vocab_sizes=(3, 8, 8, 2, 8, 8, 10),
     attention=AttentionConfig(bucket_size=4, global_size=8, dense_up_to=0),
 )
+LENGTH = 20  # of a Linformer's sequences
+OF_TABLE_ETC: dict[str, Any] = dict(num_global_tokens=16, local_radius=4, max_relative_distance=3)
 HIDDEN = 8
 # Sums of some 60 products of unit size in float32, in another order.
 TOLERANCE = 1e-5
+
+
+def attentions(length: int = LENGTH) -> dict[str, AttentionConfig]:
+    """All kinds of attention at small sizes, by name."""
+    of_mate = ("mate", "mate_tableformer", "mate_neighbours")
+    views = dict(bucket_size=4, global_size=6)
+    options = {
+        "linformer": dict(sequence_length=length, projected_length=5),
+        "table_etc": OF_TABLE_ETC,
+        **dict.fromkeys(of_mate, views),
+    }
+    found = {name: AttentionConfig(name, **options.get(name, {})) for name in ARCHITECTURES}
+    for name in of_mate:
+        found[f"{name}, views"] = AttentionConfig(name, "multi_view", **views)
+        tiles = dict(bucket_size=8, coverage=1.0)
+        found[f"{name}, tiles"] = AttentionConfig(name, "multi_view", **tiles)
+    return found | {
+        "mate, by length": AttentionConfig(**views, dense_up_to=10),
+        "mate, all pairs": AttentionConfig("mate", "dense", **views),
+        "table_etc, all pairs": AttentionConfig("table_etc", "dense", **OF_TABLE_ETC),
+        "tableformer, embedding": AttentionConfig("tableformer", relation_kind="embedding"),
+    }
+
 
 Token = tuple[int, int, int]  # segment, column, row
 QUESTION: Token = (0, 0, 0)

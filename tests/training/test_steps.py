@@ -2,14 +2,13 @@
 
 import dataclasses
 import time
-from typing import Any
 
 import keras
 import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.config import ARCHITECTURES, AttentionConfig
+from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import make_model
@@ -20,6 +19,7 @@ from mate_tf.training.loop import train
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer, accumulate
 from tests import small
+from tests.layers.small_layers import attentions
 from tests.small import assert_same, cases, scalars, small_encoder, two_devices
 from tests.training import distributed_runs
 
@@ -142,22 +142,9 @@ def test_replicas_drop_different_units_and_go_on_alike():
 BATCH, LENGTH = 2, 40
 # Without dropout, for which XLA draws other numbers.
 XLA_ENCODER = small_encoder(60, intermediate_size=32, type_vocab_sizes=(3, 16, 16, 2, 16, 16, 10))
-OF_ITS_OWN: dict[str, dict[str, Any]] = {
-    "linformer": dict(sequence_length=LENGTH, projected_length=6),
-    "table_etc": dict(num_global_tokens=32, local_radius=4),
-}
-MULTI_VIEW: dict[str, dict[str, Any]] = {
-    "views": dict(bucket_size=4, global_size=6),
-    "tiles": dict(bucket_size=8, coverage=1.0),
-}
-ATTENTIONS = {
-    **{name: AttentionConfig(name, **OF_ITS_OWN.get(name, {})) for name in ARCHITECTURES},
-    **{
-        f"{name}, {kind}": AttentionConfig(name, "multi_view", **options)
-        for name in ("mate", "mate_tableformer", "mate_neighbours")
-        for kind, options in MULTI_VIEW.items()
-    },
-}
+
+
+ATTENTIONS = attentions(LENGTH)
 # Their sample in `make test`: what the others are made of.
 SAMPLE = (
     *("linformer", "table_etc", "grammar_soft", "tableformer"),

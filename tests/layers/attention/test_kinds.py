@@ -28,7 +28,6 @@ from mate_tf.layers.attention.kinds import (
 )
 from mate_tf.layers.attention.table_etc import TableETC
 from tests.layers import small_layers as small
-from tests.small import cases
 
 IMPLEMENTATIONS = {
     **dict.fromkeys(ARCHITECTURES, Dense),
@@ -114,21 +113,6 @@ def test_the_path_not_taken_costs_no_plan_and_xla_and_training_take_the_linear_o
     layer = layer_of(MateConfig())
     features = inputs_of(500)[1]
     assert [layer.plan(features, training).is_short for training in (False, True)] == [True, False]
-
-
-@cases(
-    "attention, xla",
-    (MateConfig(evaluator="multi_view", bucket_size=3, global_size=4), False),
-    (MateConfig(evaluator="multi_view", bucket_size=4, coverage=1.0), False),
-    (MateConfig(evaluator="multi_view", bucket_size=4, coverage=1.0), True),
-    ids=["multi-view", "tiles", "tiles, XLA"],
-)
-def test_lengths_unknown_to_the_graph_compute_what_known_ones_do(attention, xla):
-    layer = layer_of(attention)
-    run = small.of_any_length(layer, jit_compile=xla)
-    for length in (24,) if xla else (1, 4, 19, 26):
-        hidden, features = inputs_of(length)
-        small.assert_same_where(features.input_mask, run(hidden, features), layer(hidden, features))
 
 
 def test_the_break_even_length_follows_device_dtype_and_configuration(monkeypatch):

@@ -201,17 +201,3 @@ def test_more_rows_or_columns_than_global_tokens_are_refused_with_both(evaluator
             in_graph(*inputs)
     # Of the padding and the question nothing is asked.
     layer(*inputs_of([[(0, 9, 9)]], 2))
-
-
-def test_lengths_unknown_to_the_graph_and_all_pairs_with_xla_work():
-    layers = by_blocks_and_all_pairs(SMALL)
-    runs = [small.of_any_length(layer) for layer in layers]
-    for length in (1, 4, 21):
-        inputs, features = inputs_of([TABLE], length)
-        expected = layers[1](inputs, features)
-        for run in runs:
-            small.assert_same_where(compared(features), run(inputs, features), expected)
-    _, layer = by_blocks_and_all_pairs(SMALL)
-    inputs, features = inputs_of([TABLE], 18)
-    compiled = tf.function(layer, jit_compile=True)(inputs, features)
-    small.assert_same_where(compared(features), compiled, layer(inputs, features))
