@@ -281,15 +281,12 @@ def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors):
     assert [p.asked[0][0].header for p in predictors] == [("city",)] * 2
 
 
-def test_a_delimiter_goes_on_to_the_table(capsys, tmp_path, predictors):
+def test_a_delimiter_goes_on_to_the_table(tmp_path, predictors):
     path = tmp_path / "t.csv"
     path.write_text("city;people\na;1,5\n")
     for flag in "--delimiter=;", "--delimiter=tab":
         assert ask(path, "of a", flag) == 0
     assert [p.asked[0][0].header for p in predictors] == [("city", "people"), ("city;people",)]
-    with pytest.raises(SystemExit, match=r"^2$"):
-        ask(path, "of a", "--delimiter=ab")
-    assert "expected one character as delimiter, got 'ab'; tab stands" in capsys.readouterr().err
 
 
 def test_what_takes_longer_than_a_moment_is_said_on_a_terminal(capsys, monkeypatch):
@@ -325,28 +322,6 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, 
     assert [predictor.loaded_with["folder"] for predictor in predictors] == [str(DEFAULT_MODEL)] * 3
     assert ask(cities, "of a") == 1
     assert len(predictors) == 3
-
-
-@cases(
-    "arguments, message",
-    (["none.csv", "of a"], "expected a file at 'none.csv', found none"),
-    (["https://x.org/cities.csv", "of a"], "expected a file, got the address"),
-    (["{cities}", " "], "expected a question, got an empty one"),
-    (["{cities}", "of a", ""], "expected a question, got an empty one"),
-    (["-"], "expected questions on the command line with a table from standard input"),
-    (["{cities}", "of a", "--which=1"], "expected --which only for a page of HTML or JSON or"),
-    (["{cities}", "of a", "--model=/none"], "expected a model at /none, found none: no exp"),
-    (["{cities}", "of a", "--model="], "expected the folder or name of a model, got an empty"),
-)
-def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
-    capsys, predictors, cities, arguments, message
-):
-    arguments = [argument.format(cities=cities) for argument in arguments]
-    assert ask(*arguments) == 1
-    captured = capsys.readouterr()
-    (line,) = captured.err.splitlines()
-    assert line.startswith(f"mate-tf: {message}")
-    assert (captured.out, predictors) == ("", [])
 
 
 def test_a_table_that_cannot_fit_is_refused_before_a_model_is_loaded(capsys, tmp_path, predictors):

@@ -1,7 +1,9 @@
 """mate-tf's other commands: their help, their options, and the way from questions to a model."""
 
 import json
+import pathlib
 import re
+import shlex
 
 import pytest
 
@@ -9,10 +11,11 @@ from mate_tf.command_line import arguments, ask, data
 from mate_tf.command_line.main import COMMANDS, main
 from mate_tf.datasets import described_tables, tasks
 from mate_tf.page.page import EXAMPLES
+from mate_tf.serving import loading
 from tests.small import ROOT, cases
 
 DEMO_DATA = ROOT / "experiments" / "demo_data"
-PLANETS, DEV = str(DEMO_DATA / "planets.csv"), DEMO_DATA / "dev.jsonl"
+PLANETS = str(DEMO_DATA / "planets.csv")
 
 
 @pytest.mark.parametrize("name", COMMANDS)
@@ -71,56 +74,27 @@ def test_show_prints_the_table_as_it_was_read(capsys, tmp_path):
     assert capsys.readouterr().err.startswith("mate-tf: expected a file at ")
 
 
-@cases(
-    "command, message",
-    ("", "expected a command such as ask or show, got none (mate-tf --help says more)"),
-    ("answer", "expected a command such as ask or show, got answer (mate-tf"),
-    ("shwo t.csv", "got shwo; did you mean show?"),
-    (PLANETS, f"got the file {PLANETS}; did you mean mate-tf ask {PLANETS}?"),
-    ("ask", "required: TABLE (mate-tf ask --help"),
-    ("ask t.csv q --jsn", "mate-tf ask has no --jsn; did you mean --json?"),
-    ("ask t.csv q --min-score=2", "expected a score from 0 to 1, got 2"),
-    ("ask t.csv q --min-score=nan", "expected a score from 0 to 1, got nan"),
-    ("ask t.csv q --alternatives=-1", "a number of at least 0, got -1"),
-    ("ask t.csv q --which=first", "expected a number of at least 0, got first"),
-    ("show t.csv more", "mate-tf show has no more (mate-tf show --help says more)"),
-    ("predict --data=d --output=o --config.num_steps=3", "mate-tf predict has no --config.num_s"),
-    ("train --model-dir=m --num-gpus=-1", "expected a number of at least 0, got -1"),
-    ("serve --port=65536", "expected a number from 0 to 65535, got 65536"),
-    ("serve --grace-seconds=0", "expected a number of at least 1.0, got 0"),
-    ("data --input-dir=i", "required: --output-dir"),
-)
-def test_wrong_arguments_end_with_2(capsys, command, message):
-    with pytest.raises(SystemExit, match=r"^2$"):
-        main(command.split())
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("mate-tf: ") and message in line
+# Of each line the status at the end, a command, and how the one sentence begins that it says; or,
+# where an argument is wrong, what the sentence has.
+REFUSED = pathlib.Path(__file__).with_name("refused.txt").read_text(encoding="utf-8").splitlines()
 
 
-@cases(
-    "command, message",
-    ("train --model-dir={0}/run", "expected --data-dir, the folder of records to train on"),
-    ("train --model-dir={0}/run --data-dir={0}", "expected conversion.json in "),
-    ("data --task=TABLES --input-dir={0} --output-dir={0}/o", "expected --masked-words with"),
-    (
-        "data --input-dir={0} --output-dir={0}/o --masked-words --write-interactions",
-        "expected no --write-interactions with --masked-words",
-    ),
-    ("export --checkpoint=c --model-dir=m --output-dir={0}/o", "expected either --model-dir or --"),
-    ("export --revision=main --output-dir={0}/o", "expected --revision with --checkpoint alone"),
-    ("export --checkpoint=c --weights-alone --output-dir={0}/o", "expected --weights-alone with"),
-    ("calibrate --model= --data={0}/d.jsonl", "expected the folder or name of a model, got an"),
-    ("calibrate --model=google/b --data=d", "expected an exported model at google/b"),
-    ("calibrate --model=. --architecture=mate --data=d", "expected the attention that the mod"),
-    (f"predict --data={DEV} --output={{0}}", "expected a file to write answers to, got the f"),
-    ("predict --data={0}/d.csv --output={0}/o", "expected a .jsonl file of questions, got "),
-    ("page --model={0}", "expected a model at "),
-    ("serve --model={0}", "expected a model at "),
-)
-def test_what_cannot_be_used_is_one_sentence(capsys, tmp_path, command, message):
-    assert main(command.format(tmp_path).split()) == 1
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith(f"mate-tf: {message}")
+@pytest.mark.parametrize("line", REFUSED)
+def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
+    capsys, monkeypatch, tmp_path, line
+):
+    monkeypatch.delenv("MATE_TF_MODEL", raising=False)
+    monkeypatch.setattr(loading, "from_pretrained", lambda *_, **__: pytest.fail("loads a model"))
+    command, message = line.format(tmp=tmp_path, data=DEMO_DATA).split(" => ")
+    status, *command = shlex.split(command)
+    try:
+        assert main(command) == int(status) == 1
+    except SystemExit as error:
+        assert error.code == int(status) == 2
+    printed = capsys.readouterr()
+    (sentence,) = printed.err.splitlines()
+    assert sentence.startswith(f"mate-tf: {message if status == '1' else ''}")
+    assert message in sentence and printed.out == ""
 
 
 @pytest.mark.medium

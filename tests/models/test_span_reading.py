@@ -27,7 +27,6 @@ from mate_tf.task_configs import LOG_ZERO, SpanReadingConfig, span_bounds
 from mate_tf.weights.loading import variables_by_name
 from tests import small
 from tests.layers.small_layers import token_features
-from tests.small import cases
 
 ENCODER = dataclasses.replace(small.ENCODER, vocab_size=30, attention=AttentionConfig("tapas"))
 CONFIGS = {
@@ -187,20 +186,6 @@ def test_sequences_may_have_any_length_but_spans_are_of_one():
     message = r"logits of 7 spans, for 4 tokens and spans of at most 2, got shape \(1, 9\)"
     with pytest.raises(ValueError, match=message):
         best_spans(np.zeros((1, 9), np.float32), 4, 2)
-
-
-@cases(
-    "options, message",
-    ({"kind": "none"}, "kind 'span' or 'boundary', got 'none'"),
-    ({"max_span_length": 0}, "max_span_length of at least 1, got 0"),
-    ({"hidden_size": 0}, "hidden_size of at least 1 with kind 'span', or None, got 0"),
-    ({"kind": "boundary", "hidden_size": 8}, "with kind 'span', or None, got 8"),
-    ({"num_classes": 1}, "num_classes of 0 or at least 2, got 1"),
-    ({"output_dropout": 1.0}, "output_dropout from 0 to below 1, got 1.0"),
-)
-def test_what_cannot_work_is_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        SpanReadingConfig(**options)
 
 
 def all_spans(length, max_span_length):

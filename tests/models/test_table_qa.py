@@ -6,11 +6,10 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.models import make_model
 from mate_tf.models.table_qa import TableQuestionAnswering
-from mate_tf.tables.operators import ABSENT, TAPAS_OPERATORS, operators_by_id
+from mate_tf.tables.operators import ABSENT, operators_by_id
 from mate_tf.task_configs import TableQAConfig
 from tests.layers.small_layers import token_features
 from tests.small import cases, small_encoder
@@ -180,23 +179,3 @@ def test_its_importance_scales_the_selection_loss_and_dropout_acts_in_training_o
     first, second = (model(features)["token_logits"] for _ in range(2))
     np.testing.assert_array_equal(first, second)
     assert not np.allclose(first, model(features, training=True)["token_logits"])
-
-
-@cases(
-    "values, message",
-    ({"temperature": 0.0}, "expected temperature above 0, got 0.0"),
-    ({"huber_loss_delta": -1.0}, "expected huber_loss_delta above 0, got -1.0"),
-    ({"operators": (*TAPAS_OPERATORS, "MODE")}, r"operators among NONE, .*, got \['MODE'\]"),
-    ({"operators": ("NONE", "COUNT")}, "operators that begin with NONE, SUM, AVERAGE, COUNT"),
-    ({"operators": (*TAPAS_OPERATORS, "SUM")}, "and none twice"),
-    ({"average_approximation_function": "third_order"}, "got 'third_order'"),
-    ({"output_dropout": 1.0}, "expected output_dropout from 0 to below 1, got 1.0"),
-    ({"max_num_columns": 1}, "expected max_num_columns of at least 2, got 1"),
-    (NO_AGGREGATION | {"cell_cross_entropy": True}, "no select_one_column .*, got True"),
-    (ONE_CELL | {"operators": TAPAS_OPERATORS}, "no operators with cell_cross_entropy, got"),
-    ({"max_num_rows": 0}, "expected max_num_rows of at least 2 or None, got 0"),
-    ({"temprature": 1.0}, "unknown key task.temprature; the known keys are .*temperat"),
-)
-def test_config_refuses_what_cannot_be(values, message):
-    with pytest.raises(ValueError, match=message):
-        from_dict(TableQAConfig, values, "task")

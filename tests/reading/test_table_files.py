@@ -218,44 +218,6 @@ def test_a_sheet_is_chosen_by_its_name_without_empty_edges_and_a_hidden_one_is_n
     assert read_table(tmp_path / "t.xlsx", ReadOptions(sheet="_settings")).header == ("no",)
 
 
-HEAD = "<thead><tr><th rowspan=2>a<th>b</thead>"
-SHOWN = (
-    "<table><caption>no</caption><tr><td>a<br>b<!-- c --> &amp;&nbsp;d"
-    "<span style='display: none'>e</span><script>f</script><td style='display:none'>g"
-    "<tr style='DISPLAY:NONE'><td>h<tr></tr><tr><td><p>1</p><p>2</p>3</table>"
-)
-TWO = "<table><thead><tr><th rowspan=2>a<th colspan=2>b<tr><th>x<th>y</thead><tr><td>1<td>2<td>3"
-SPANS = "<table><tr><th>a<th colspan=2>b<tr><td rowspan=2>1<td>2<td>3<tr><td>5</table>"
-TO_END = "<table><tr><td>a<td>b<tr><td rowspan=0>1<td>2<tr><td>3<tr><td>4</table>"
-NO_NUMBERS = "<table><tr><td colspan=x>a<td rowspan=-1>b<tr><td colspan=0>1<td>2</table>"
-LATIN = "<meta charset='latin-1'><table><tr><td>é<tr><td>1</table>".encode("latin-1")
-XML = "<?xml version='1.0' encoding='utf-8'?><html><table><tr><td>é<tr><td>1</table></html>"
-HIDDEN = "<div hidden><table><tr><td>0<tr><td>0</table></div><table><tr><td>a<tr><td>1</table>"
-
-
-@cases(
-    "page, expected",
-    *((SPANS, "a,b,b|1,2,3|1,5,"), (TO_END, "a,b|1,2|1,3|1,4"), (TWO, "a,b x,b y|1,2,3")),
-    *((SHOWN, "a b & d|1 2 3"), (NO_NUMBERS, "a,b|1,2"), (LATIN, "é|1"), (XML, "é|1")),
-    # Headings in front of each row, and nothing but headings.
-    ("<table><tr><th>a<th>b<tr><th>1<td>2</table>", "a,b|1,2"),
-    ("<table><tr><th>a<tr><th>1</table>", "a|1"),
-    (f"<table>{HEAD}<tbody><tr><td>1<td>2<tr><td>3<td>4</table>", "a,b|1,2|3,4"),
-    (f"<table>{HEAD}<tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a,b|1,2"),
-    (f"<table>{HEAD}<tfoot><tr><td>0<td>0</tfoot><tr><td>1<td>2</table>", "a,b|1,2|0,0"),
-    (f"<table><tbody><tr><td>1<td>2</tbody>{HEAD}</table>", "a,b|1,2"),
-    ("<html hidden><body style='display:none'><table><tr><td>a<tr><td>1</table>", "a|1"),
-    ("<div style='display:none'><table><tr><td>a<tr><td>1</table></div>", "a|1"),
-    ("<table><tr><td>a<tr hidden><td>0<tr><td>1</table>", "a|1"),
-    ("<table><tr><td>a<td hidden>b<tr><td>1</table>", "a|1"),
-    ("<table><tr><td>a<tbody style='display:none'><tr><td>0</tbody><tr><td>1</table>", "a|1"),
-    (HIDDEN, "a|1"),
-)
-def test_groups_of_rows_and_what_is_hidden_are_as_in_a_browser(tmp_path, page, expected):
-    table = read_table(write(tmp_path / "t.html", page))
-    assert "|".join(",".join(row) for row in (table.header, *table.rows)) == expected
-
-
 @pytest.mark.parametrize("label", ["iso-8859-1", "Latin1", "us-ascii", "windows-1252"])
 def test_old_labels_of_encodings_mean_what_they_do_in_html(tmp_path, label):
     page = f"<meta charset='{label}'><table><tr><td>a<tr><td>\u20ac 5\u20136 \xe9</table>"
@@ -360,23 +322,8 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
 
 @cases(
     "text, rows",
-    ("a;b\n1;2\n", [["a", "b"], ["1", "2"]]),
     ("\n \na;b\r\n1,5;2\r\n", [["a", "b"], ["1,5", "2"]]),
-    ("a|b\n1|2\n", [["a", "b"], ["1", "2"]]),
-    ("\tb\n1\t2\n", [["", "b"], ["1", "2"]]),
-    ('"a;b"\n1\n', [["a;b"], ["1"]]),
     ('"a;\nb",c\n1,2\n', [["a;\nb", "c"], ["1", "2"]]),
-    ("a;b,c\n1,2\n", [["a;b", "c"], ["1", "2"]]),
-    ("note\nred, or blue\ngreen, or not\n", [["note"], ["red, or blue"], ["green, or not"]]),
-    ("name,tags\nA,x;y\nB,z;w\n", [["name", "tags"], ["A", "x;y"], ["B", "z;w"]]),
-    (
-        "city    people\nOslo    7\nRome    28\n",
-        [["city", "people"], ["Oslo", "7"], ["Rome", "28"]],
-    ),
-    ("sep=;\na;b\n1,5;2\n", [["a", "b"], ["1,5", "2"]]),
-    ("a,b,\n1,2,\n", [["a", "b"], ["1", "2"]]),
-    ("a,b\nr1,1,2\nr2,3,4\n", [["", "a", "b"], ["r1", "1", "2"], ["r2", "3", "4"]]),
-    ("a,b\n1,2\n3\n4,5\n", [["a", "b"], ["1", "2"], ["3", ""], ["4", "5"]]),
 )
 def test_the_whole_head_of_a_text_says_its_delimiter(tmp_path, text, rows):
     table = read_table(write(tmp_path / "t.csv", text), ReadOptions(skip_rows=0))

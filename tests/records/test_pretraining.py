@@ -1,5 +1,4 @@
 import collections
-import dataclasses
 
 import numpy as np
 import pytest
@@ -93,11 +92,6 @@ def test_two_tables_of_one_name_are_refused_and_what_does_not_fit_is_counted(tmp
     counts = sum(written, collections.Counter())
     assert counts["read"] == 4 and not counts["kept"]
     assert counts["left out: too long"] == counts["left out: no fitting text"] == 2
-
-
-def test_no_examples_are_refused():
-    with pytest.raises(ValueError, match="a dupe_factor of at least 1, got 0"):
-        dataclasses.replace(CONFIG, dupe_factor=0)
 
 
 def test_places_do_not_depend_on_the_order_of_the_tables():

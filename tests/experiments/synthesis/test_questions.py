@@ -340,16 +340,3 @@ def test_what_gives_no_question_says_why(wordpiece, table, options, reason):
     with pytest.raises(NothingMadeError, match=f"table '{table.table_id}'") as error:
         made(wordpiece, config, table)
     assert reason in error.value.reason
-
-
-@cases(
-    "options, message",
-    ({"questions_per_table": 0}, "questions_per_table of at least 1, got 0"),
-    ({"max_rows": 1}, "max_rows of at least 2, got 1"),
-    ({"max_seq_length": 44}, "max_seq_length of at least 48, 40 of them for the text, got 44"),
-    ({"operations": ("divide",)}, r"got \['divide'\]"),
-    ({"operations": ()}, "got none"),
-)
-def test_wrong_options_are_refused(options, message):
-    with pytest.raises(ValueError, match=message):
-        QuestionsConfig(**options)

@@ -240,18 +240,6 @@ def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
     assert error.value.reason == reason
 
 
-@cases(
-    "changes, message",
-    ({"operations_per_excerpt": 0}, "expected operations_per_excerpt of at least 1, got 0"),
-    ({"max_seq_length": 40}, "expected max_seq_length of at least 208, 200 .* got 40"),
-    ({"max_rows": 1}, "expected max_rows of at least 2, got 1"),
-    ({"max_columns": 1}, "expected max_columns of at least 2, got 1"),
-)
-def test_a_config_that_makes_nothing_is_refused(changes, message):
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(CONFIG, **changes)
-
-
 def swap(*sentences: str, table: Table = CITIES, seed: int = 0) -> list[Made | NothingMadeError]:
     return list(counterfactual_pairs(table, sentences, seed))
 

@@ -134,13 +134,3 @@ def test_features_need_parts_of_speech():
     layer, hidden = layer_and_inputs(AttentionConfig("grammar_hard"))
     with pytest.raises(ValueError, match="expected token features with part_of_speech_ids"):
         layer(hidden, TokenFeatures(*sentence()[:9]))
-
-
-@cases(
-    "options, message",
-    ({"grammar_rules": "all"}, r"expected grammar_rules in \('paper', 'extended'\), got 'all'"),
-    ({"grammar_bias": 2.0}, "unexpected keyword argument 'grammar_bias'"),
-)
-def test_what_cannot_work_is_refused(options, message):
-    with pytest.raises((ValueError, TypeError), match=message):
-        AttentionConfig("grammar_hard", **options)
