@@ -43,7 +43,7 @@ TSV = "data/random-split-1-train.tsv"
 SQA_LINE = "nt-1\t0\t0\twhich?\ttable_csv/0.csv\t['(0, 0)']\t['1']"
 FACTS = {"data/all_csv/t.csv": CSV_TABLE.replace(",", "#")}
 TESTS = {"tokenized_data/test_examples.json": STATEMENTS, "data/small_test_id.json": '["t.csv"]\n'}
-SQL_TABLE = {"id": "t", "header": ["a"], "types": ["real"], "rows": [[1]]}
+SQL_TABLE = {"id": "t", "header": ["a", "b"], "types": ["real", "text"], "rows": [[1, "x"]]}
 LINKED = {"header": ["a"], "rows": [[{"text": "x", "links": ["y"]}]], "passages": {"y": "b c"}}
 SPLITS = ("train", "dev", "test")
 

@@ -13,7 +13,7 @@ from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Question, Table
 from tests.reading.workbooks import workbook
-from tests.small import ROOT, cases, write_lines
+from tests.small import ROOT, write_lines
 from tests.test_examples import passages_example
 
 DOCUMENTATION = ROOT / "docs" / "training.md"
@@ -101,35 +101,6 @@ def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
     ]
 
 
-@cases(
-    "record, message",
-    ({"question": "?", "table": {"file": 3}}, "expected the path of a file, got 3"),
-    ({"question": "?", "table": {"file": "a.csv", "row": 1}}, r"keys among .* \['row'\]"),
-    ({"question": "?", "table": {"file": "a.csv", "which": "1"}}, "expected int for table.wh"),
-    ({"question": "?", "table": {"file": "a.csv", "which": -1}}, "expected which from 0"),
-    ([], "expected an object, got list"),
-    ({"question": "?"}, r"missing \['table'\]"),
-    ({"question": "?", "table": TABLE, "answer": "3"}, r"expected keys among .* \['answer'\]"),
-    ({"question": 3, "table": TABLE}, "expected a text for 'question', got 3"),
-    ({"question": "?", "table": 3}, "expected an object or the path of a file for 'table'"),
-    ({"question": "?", "table": {"header": ["a"]}}, r"missing \['rows'\]"),
-    ({"question": "?", "table": {"header": ["a"], "rows": []}}, "expected at least 1 row"),
-    ({"question": "?", "table": TABLE, "answers": "3"}, "expected a list for 'answers'"),
-    ({"question": "?", "table": TABLE, "answer_number": "3"}, "expected a number"),
-    ({"question": "?", "table": TABLE, "aggregation": "MOST"}, "expected an aggregation"),
-    ({"question": "?", "table": TABLE, "answer_coordinates": [[2, 0]]}, r"within 2 rows and 2 col"),
-    ({"question": "?", "table": TABLE, "answer_coordinates": [7]}, "expected pairs"),
-    ({"question": "?", "table": TABLE, "class_index": 2**40}, "expected a class_index"),
-    ({"question": "?", "table": TABLE, "answer_number": 10**400}, "expected an answer_number"),
-    ({"question": "?", "table": TABLE, "part_of_speech_tags": [3]}, "expected a text as a p"),
-    ({"question": "?", "table": TABLE, "part_of_speech_tags": ["NN"] * 3}, "1 words, got 3"),
-)
-def test_a_malformed_line_is_refused_with_file_and_line(tmp_path, record, message):
-    path = write_lines(tmp_path / "bad.jsonl", {"question": "?", "table": TABLE}, record)
-    with pytest.raises(ValueError, match=rf"{message}.*\(file '.*bad.jsonl', line 2\)"):
-        list(read_json_lines(path))
-
-
 def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     text = DOCUMENTATION.read_text(encoding="utf-8")
     text = text.split("## The format")[1].split("## Data sets")[0]
@@ -176,25 +147,6 @@ def test_a_table_with_links_and_passages_is_in_the_line_or_a_file_of_its_own(tmp
     assert linked is same
     assert (linked.table.table_id, question.question_id) == ("tables/cities.json", "dev-1")
     assert linked.dead_links == ("Oslo", "Norway", "Sea")
-
-
-@cases(
-    "change, message",
-    ({"passages": ["Oslo"]}, r"object of texts for 'passages', got \[\"Oslo\"\]"),
-    ({"passages": {"Oslo": 3}}, r"object of texts for 'passages', got .*3"),
-    ({"rows": [3]}, "expected a list of cells, got 3"),
-    ({"rows": [[{"text": "Oslo", "links": "Oslo"}, "", ""]]}, "expected a cell's text, or an"),
-    ({"rows": [[{"text": "Oslo", "link": ["Oslo"]}, "", ""]]}, "expected a cell's text, or an"),
-    ({"rows": [[{"text": "Oslo", "links": [3]}, "", ""]]}, "expected a cell's text, or an"),
-    ({"rows": [[{"text": ["Oslo"]}, "", ""]]}, "expected text, a number or None, got list"),
-    ({"rows": None}, "missing .*'rows'"),
-    ({"rows": []}, "at least 1 row below the header"),
-    ({"header": ["City"]}, "expected 1 cells as in the header, got 3"),
-)
-def test_malformed_tables_with_links_are_refused_with_file_and_line(tmp_path, change, message):
-    path = write_lines(tmp_path / "dev.jsonl", WHERE | {"table": LINKED_TABLE | change})
-    with pytest.raises(ValueError, match=rf"{message}.*dev\.jsonl', line 1\)"):
-        list(read_linked_json_lines(path))
 
 
 def test_a_table_file_may_lack_links_and_not_be_no_table(tmp_path):

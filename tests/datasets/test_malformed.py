@@ -40,6 +40,24 @@ def test_a_malformed_line_one_that_is_not_utf8_and_a_missing_file_are_named(writ
         list(release.read(directory, "train"))
 
 
+# A release, its file, a line too much or, behind "=", what the file has instead, and what is said.
+MALFORMED = Path(__file__).with_name("malformed.txt").read_text(encoding="utf-8").splitlines()
+
+
+@pytest.mark.parametrize("case", MALFORMED)
+def test_what_a_line_or_a_file_must_not_be_is_refused_with_its_place(write, case):
+    name, file, content, message = case.replace("\\t", "\t").split(" => ")
+    release, content = RELEASES[name], f"{content}\n"
+    if not file.startswith("="):
+        before = release.files[file]
+        content, place = before + content, rf", line {before.count(chr(10)) + 1}\)"
+    else:
+        file, place = file[1:], ""
+    directory = write(release, **{file: content.encode()})
+    with pytest.raises(ValueError, match=rf"{message}(.|\n)*{file}'{place}"):
+        list(release.read(directory, "train"))
+
+
 @pytest.mark.parametrize(("name", "file"), [f for f in FILES if "json" in f[1]])
 def test_json_of_endless_depth_is_named(write, name, file):
     release = RELEASES[name]

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from mate_tf.datasets.tabfact import read_tabfact
-from tests.small import cases
 
 TABFACT = Path("../shared/data/tabfact")
 ENTRY = [["it be blue", "it be red", 'it be "1#2"'], [1, 0, 0], "colours"]
@@ -63,26 +62,6 @@ def test_original_reads_what_was_collected_without_captions(release):
     names = {(table.table_id, table.document_title) for table, _ in pairs}
     assert names == {("table_csv/1-1.html.csv", ""), ("table_csv/1-2.html.csv", "")}
     assert pairs[1][0].rows == (("sky", "blue"), ("n/a", ""))
-
-
-STATEMENTS = '[["so"], [1]]|[["so"], [1, 0], ""]|[["so"], [2], ""]|[["so"], [true], ""]'.split("|")
-STATEMENTS += '[[3], [1], ""]|[["so"], [1], null]|{}'.split("|")
-
-
-@cases(
-    "file, content, message",
-    ("val_examples", '{"a": [], "a": []}', "a key twice .*"),
-    ("val_examples", "[]", "expected an object, got list "),
-    *(("val_examples", f'{{"t.csv": {of}}}', "expected statements, .*") for of in STATEMENTS),
-    ("small_test_id", "{}", r"expected a list of tables' names, got \{\} "),
-    ("small_test_id", "[1]", r"expected a list of tables' names, got \[1\] "),
-    ("small_test_id", '["t.csv"]', r"expected a table of .*, got 't\.csv' "),
-)
-def test_malformed_files_are_refused_by_their_name(release, file, content, message):
-    write(release, "tokenized_data/test_examples.json", {})
-    write(release, f"{'data' if '_id' in file else 'tokenized_data'}/{file}.json", content)
-    with pytest.raises(ValueError, match=rf"{message}\(file '.*{file}\.json'"):
-        list(read_tabfact(release, "small_test" if "_id" in file else "dev"))
 
 
 @pytest.mark.parametrize("original", [False, True])

@@ -92,43 +92,11 @@ def test_numbers_tables_and_answers_are_the_release_s_with_original(tmp_path):
     assert question.question_id == "dev-0-0_0"
 
 
-@cases(
-    "bad, message",
-    ("[]", r"expected texts as 'question' and 'table_id', got \[\]"),
-    (ask(question=3), "expected texts as 'question' and 'table_id'"),
-    (ask(table_id="9-9"), "expected a table of '.*dev.tables.jsonl', got '9-9'"),
-    ({"question": "?", "table_id": "2-1"}, "expected 'sql' with 'sel', 'agg' and 'conds'"),
-    (ask(sel=2), "expected sel from 0 to 1, got 2"),
-    (ask(agg=6), "expected agg from 0 to 5, got 6"),
-    (ask(conds=[[0, 0]]), r"expected a condition as column, operator and value, got \[0, 0\]"),
-    (ask(conds=[[0, 0, None]]), "expected a condition as column, operator and value"),
-    (ask(conds=[[2, 0, "a"]]), "expected a condition's column from 0 to 1, got 2"),
-    (ask(conds=[[0, 3, "a"]]), "expected a condition's operator from 0 to 2, got 3"),
-)
-def test_a_malformed_question_is_refused_with_file_and_line(tmp_path, bad, message):
-    read = read_wikisql(write(tmp_path, [ask(), bad]), "dev")
-    assert next(read)[1].question_id == "dev-0-0_0"  # questions come one by one
-    with pytest.raises(ValueError, match=rf"{message}.*\(file '.*/dev\.jsonl', line 2\)"):
+def test_questions_come_one_by_one(tmp_path):
+    read = read_wikisql(write(tmp_path, [ask(), "[]"]), "dev")
+    assert next(read)[1].question_id == "dev-0-0_0"
+    with pytest.raises(ValueError, match=r"expected texts .*dev\.jsonl', line 2\)"):
         next(read)
-
-
-@cases(
-    "bad, message",
-    ("{", "expected a table as a JSON object with an 'id', got: JSONDecodeError"),
-    ({"header": []}, r"expected a table as a JSON object with an 'id', got: KeyError\('id'\)"),
-    (OTHER | {"rows": None}, "expected a table with the lists 'header', 'types' and 'rows'"),
-    (OTHER | {"types": []}, "expected for each of 1 columns one of"),
-    (OTHER | {"types": [[]]}, "unhashable"),
-    (OTHER | {"rows": []}, "expected at least 1 row"),
-    (OTHER | {"rows": [[1], [2, 3]]}, "expected 1 cells as in the header, got 2"),
-    (OTHER | {"rows": [[1], [[2]]]}, "expected text, a number or None, got list"),
-    (OTHER | {"rows": [[1], 2]}, "not iterable"),
-    (OTHER | {"page_title": 3}, "expected texts as titles"),
-)
-def test_a_malformed_table_is_refused_with_file_and_line(tmp_path, bad, message):
-    write(tmp_path, [ask(sel=0, table_id="2-1")], [TABLE, bad])
-    with pytest.raises(ValueError, match=rf"{message}.*dev\.tables\.jsonl', line 2\)"):
-        list(read_wikisql(tmp_path, "dev"))
 
 
 TYPES = ("text", "real", "text")
