@@ -15,8 +15,10 @@ from mate_tf.models.span_reading import SpanReadingConfig
 from mate_tf.models.table_qa import TableQAConfig
 from mate_tf.training.config import MaskedLMTrainingConfig, TableQATrainingConfig
 from tests.small import bert_config, cases
+from tests.test_dataclass_json import BASE
 
 CONFIGS: dict[str, Any] = {
+    "sample": BASE,
     "encoder": EncoderConfig(),
     "table_qa": TableQAConfig(),
     "classification": ClassificationConfig(),
@@ -44,6 +46,8 @@ def test_a_value_that_cannot_work_is_refused(line):
         apply_overrides(CONFIGS[config], [f"--config.{value}" for value in values])
     with pytest.raises(ValueError, match="class_names that tell classes apart"):
         ClassificationConfig(class_names=("a", ""))
+    with pytest.raises(ValueError, match=r"expected --config.key=value, got learning_rate=1"):
+        apply_overrides(BASE, ["learning_rate=1"])
     with pytest.raises(ValueError, match="kind 'span' or 'boundary', got 'none'"):
         SpanReadingConfig("none")
 

@@ -125,28 +125,6 @@ def test_values_are_read_by_the_type_of_the_field(override, expected):
     assert overridden(override) == dataclasses.replace(BASE, **expected)
 
 
-@cases(
-    "override, message",
-    ("speed=1", "unknown key config.speed; the known keys are name, learning_rate, shuffle"),
-    ("encoder.attention.size=1", "config.encoder.attention.size; .* bucket_size, kind"),
-    ("limit=many", "expected int for config.limit, got 'many'"),
-    ("limit=1.5", "expected int for config.limit, got '1.5'"),
-    ("shuffle=perhaps", "expected bool for config.shuffle"),
-    ("learning_rate=", "expected float for config.learning_rate, got ''"),
-    ("lengths=1,x", "expected int for config.lengths, got 'x'"),
-    ("encoder.attention.kind=fast", "expected one of dense, multi_view"),
-    ("encoder=small", "set by its keys hidden_size, num_heads, attention"),
-    ("limit.x=1", "config.limit"),
-    ("limit", "expected --config.key=value, got --config.limit"),
-    ("encoder.num_heads=3", "multiple of num_heads"),
-)
-def test_a_wrong_override_is_named(override, message):
-    with pytest.raises(ValueError, match=message):
-        overridden(override)
-    with pytest.raises(ValueError, match=r"expected --config.key=value, got learning_rate=1"):
-        apply_overrides(BASE, ["learning_rate=1"])
-
-
 @pytest.mark.parametrize("name", GONE)
 def test_what_is_gone_is_read_with_its_default_alone_and_is_nothing_to_set(name):
     stored = json.loads(json.dumps({**dataclasses.asdict(BASE), name: GONE[name]}))

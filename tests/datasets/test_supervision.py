@@ -1,4 +1,5 @@
 import math
+import pathlib
 from dataclasses import replace
 
 import pytest
@@ -223,32 +224,16 @@ PLANETS = Table.from_rows(
 )
 
 
-@cases("question, answers, aggregation, cells",
-        ("what kind is Mars?", ["rock"], "NONE", [(1, 1)]),
-        ("how many moons does Mars have?", ["2"], "NONE", [(1, 2)]),
-        ("what kind is listed after Mars?", ["gas"], "NONE", [(2, 1)]),
-        ("what is the kind of the one with the most moons?", ["gas"], "NONE", [(3, 1)]),
-        ("what is the last kind?", ["ice"], "NONE", [(5, 1)]),
-        ("which planets are gas?", ["Jupiter", "Saturn"], "NONE", [(2, 0), (3, 0)]),
-        ("how many planets are ice?", ["2"], "COUNT", [(4, 0), (5, 0)]),
-        ("how many planets have more than 20 moons?", ["3"], "COUNT", [(2, 2), (3, 2), (4, 2)]),
-        ("how many planets have rings?", ["4"], "COUNT", [(row, 0) for row in range(2, 6)]),
-        ("how many planets have no rings?", ["2"], "COUNT", [(0, 0), (1, 0)]),
-        ("how many planets are there?", ["6"], "COUNT", [(row, 0) for row in range(6)]),
-        ("how many different kinds are there?", ["3"], "DISTINCT", [(row, 1) for row in range(6)]),
-        ("how many moons do ice planets have in total?", ["44"], "SUM", [(4, 2), (5, 2)]),
-        ("what is the average of moons of gas planets?", ["120.5"], "AVERAGE", [(2, 2), (3, 2)]),
-        ("how many more moons has Saturn than Jupiter?", ["51"], "DIFFERENCE", [(2, 2), (3, 2)]),
-        ("which has more moons, Mars or Uranus?", ["Uranus"], "GREATER", [(1, 2), (4, 2)]),
-        ("which has fewer moons, Mars or Uranus?", ["Mars"], "LESS", [(1, 2), (4, 2)]),
-        ("does Uranus have more moons than Mars?", ["yes"], "IS_GREATER", [(1, 2), (4, 2)]),
-        ("does Mars have fewer moons than Mercury?", ["no"], "IS_LESS", [(0, 2), (1, 2)]),
-        ("do Mars and Uranus have the same number of moons?", ["no"], "IS_EQUAL", [(1, 2), (4, 2)]),
+# A question, its answers, the operator that they say, and the row and column of each cell.
+SUPERVISED = pathlib.Path(__file__).with_name("supervised.txt").read_text("utf-8").splitlines()
 
-)  # fmt: skip
-def test_what_a_question_mentions_says_what_is_done_with_it(question, answers, aggregation, cells):
-    found = supervise(PLANETS, Question(question, answers=answers))
+
+@pytest.mark.parametrize("line", SUPERVISED)
+def test_what_a_question_mentions_says_what_is_done_with_it(line):
+    question, answers, aggregation, places = line.split(" => ")
+    found = supervise(PLANETS, Question(question, answers=tuple(answers.split(", "))))
     assert found.aggregation == aggregation
+    cells = [tuple(map(int, place.split(","))) for place in places.split()]
     assert list(found.answer_coordinates) == cells
 
 
