@@ -33,8 +33,8 @@ TOLERANCE = 1e-5
 def attentions(length: int = LENGTH) -> dict[str, AttentionConfig]:
     """All kinds of attention at small sizes, by name."""
     of_mate = ("mate", "mate_tableformer", "mate_neighbours")
-    views = dict(bucket_size=4, global_size=6)
-    options = {
+    views: dict[str, Any] = dict(bucket_size=4, global_size=6)
+    options: dict[str, dict[str, Any]] = {
         "linformer": dict(sequence_length=length, projected_length=5),
         "table_etc": OF_TABLE_ETC,
         **dict.fromkeys(of_mate, views),
@@ -42,7 +42,7 @@ def attentions(length: int = LENGTH) -> dict[str, AttentionConfig]:
     found = {name: AttentionConfig(name, **options.get(name, {})) for name in ARCHITECTURES}
     for name in of_mate:
         found[f"{name}, views"] = AttentionConfig(name, "multi_view", **views)
-        tiles = dict(bucket_size=8, coverage=1.0)
+        tiles: dict[str, Any] = dict(bucket_size=8, coverage=1.0)
         found[f"{name}, tiles"] = AttentionConfig(name, "multi_view", **tiles)
     return found | {
         "mate, by length": AttentionConfig(**views, dense_up_to=10),
