@@ -158,7 +158,7 @@ def test_every_requirement_has_a_lower_bound(packaging):
 
 def runtime_imports(path: pathlib.Path) -> Iterator[str]:
     """The names of mate_tf that a file imports when it runs, at once or later."""
-    pending = list(ast.parse(path.read_text(encoding="utf-8")).body)
+    pending: list[ast.AST] = [*ast.parse(path.read_text(encoding="utf-8")).body]
     while pending:
         node = pending.pop()
         if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":

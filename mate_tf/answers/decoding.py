@@ -214,7 +214,9 @@ def decode_cells(
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
-            for example in np.flatnonzero(is_one).tolist() if rules is not None else ():
+            for example in np.flatnonzero(is_one).tolist():
+                if rules is None:
+                    break
                 row_facts = _row_facts(asked, cells, rules, relations, example)
                 if named := _named_row(asked, cells, row_facts, example, probabilities):
                     thresholds[example] = np.inf
@@ -224,7 +226,9 @@ def decode_cells(
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     is_of_rows = np.isin(np.array(operators)[aggregations.argmax(axis=1)], list(_FEWEST))  # [B]
-    for example in np.flatnonzero(is_of_rows).tolist() if rules else ():
+    for example in np.flatnonzero(is_of_rows).tolist():
+        if rules is None:
+            break
         part, fewest = cells.of_table(example), _FEWEST[operators[likeliest[example]]]
         row_facts = _row_facts(asked, cells, rules, relations, example)
         of_all = _cells_of_all(asked, row_facts, example, probabilities[part], fewest)

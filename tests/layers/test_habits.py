@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.answers.predictor import inference_function
+from mate_tf.answers.inference import inference_function
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.layers import basic
 from mate_tf.layers.attention import kinds
