@@ -49,8 +49,9 @@ NOT_RUN = {
     "tests/experiments/paper/test_chain.py runs a small one",
     r"python -m experiments\.exported": "needs JAX or takes minutes; tests/experiments/"
     "test_exported.py has its parts",
-    r"python -m experiments.\w+ \.\.\.": "is part of a command, for several devices or for data of "
-    "TAPAS; tests/experiments/test_finetune.py and tests/golden/test_release_records.py run it",
+    r"(?:python -m experiments.\w+|mate-tf predict) \.\.\.": "is part of a command, for several "
+    "devices or for data of TAPAS; tests/experiments/test_finetune.py and "
+    "tests/golden/test_release_records.py run it",
 }
 # What cuts a command down to a test's size.
 SMALL_ENCODER = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16}

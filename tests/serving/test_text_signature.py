@@ -23,7 +23,7 @@ from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import find_model
-from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.operators import OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
@@ -255,7 +255,7 @@ def test_answers_are_the_library_s(cells, columns, aggregations, chooses):
         outputs |= {"token_logits": logits, "column_logits": columns}
         outputs["token_probabilities"] = np.where(chosen, outputs["token_probabilities"], 0.0)
     outputs = {name: np.float32(values) for name, values in outputs.items()}
-    config = TableQAConfig(num_aggregation_labels=14, select_one_column=chooses)
+    config = TableQAConfig(operators=operators_by_id(), select_one_column=chooses)
     asked = Asked(TABLES, TokenFeatures(*map(np.array, tokens[:9])))
     expected = decode_cells(config, outputs, asked)
     tensors = {name: tf.constant(values) for name, values in outputs.items()}
