@@ -23,7 +23,6 @@ such as tables or columns; n sets of cells.
 
 import dataclasses
 import itertools
-import re
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -197,9 +196,9 @@ def decode_cells(
     relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
+    likeliest = aggregations.argmax(axis=1)  # [B]
     if not config.cell_cross_entropy:
         expected = np.bincount(cells.examples, np.maximum(probabilities, 0.0), len(tables))
-        likeliest = aggregations.argmax(axis=1)
         is_count = likeliest == _COUNT
         number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
         is_of_two = np.array([OPERATORS[name].of_two for name in operators])[likeliest]
@@ -214,26 +213,27 @@ def decode_cells(
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
-            for example in np.flatnonzero(is_one).tolist():
-                if rules is None:
-                    break
-                row_facts = _row_facts(asked, cells, rules, relations, example)
-                if named := _named_row(asked, cells, row_facts, example, probabilities):
-                    thresholds[example] = np.inf
-                    row_from[example] = "both" if named[0] == named[1] else "words"
-                    for values in (probabilities, in_columns, with_columns):
-                        values[named] = values[named[::-1]]
+            if rules is not None:
+                for example in np.flatnonzero(is_one).tolist():
+                    row_facts = _row_facts(asked, cells, rules, relations, example)
+                    if named := _named_row(asked, cells, row_facts, example, probabilities):
+                        thresholds[example] = np.inf
+                        row_from[example] = "both" if named[0] == named[1] else "words"
+                        for values in (probabilities, in_columns, with_columns):
+                            values[named] = values[named[::-1]]
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
-    is_of_rows = np.isin(np.array(operators)[aggregations.argmax(axis=1)], list(_FEWEST))  # [B]
-    for example in np.flatnonzero(is_of_rows).tolist():
-        if rules is None:
-            break
-        part, fewest = cells.of_table(example), _FEWEST[operators[likeliest[example]]]
-        row_facts = _row_facts(asked, cells, rules, relations, example)
-        of_all = _cells_of_all(asked, row_facts, example, probabilities[part], fewest)
-        if of_all is not None and example not in row_from:
-            selected[part], row_from[example] = of_all, "words"
+    if rules is not None:
+        for example, operator in enumerate(np.array(operators)[likeliest].tolist()):
+            if example in row_from or operator not in _FEWEST:
+                continue
+            part = cells.of_table(example)
+            row_facts = _row_facts(asked, cells, rules, relations, example)
+            of_all = _cells_of_all(
+                asked, row_facts, example, probabilities[part], _FEWEST[operator]
+            )
+            if of_all is not None:
+                selected[part], row_from[example] = of_all, "words"
     selected_in_columns = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
@@ -303,7 +303,7 @@ def _asks_for_several(text: str, follows_up: bool) -> bool:
 
     A follow-up about "them" asks for one of each row: of 229 such, 214 have all rows as answer.
     """
-    of_each = says(text, "them") and not (says(text, "superlative") or re.search("which|of", text))
+    of_each = says(text, "them") and not says(text, "superlative", "of or which")
     return says(text, "several") or (follows_up and of_each)
 
 

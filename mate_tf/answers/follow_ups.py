@@ -9,20 +9,12 @@ than the answer before has, 331 are right by the whole table and 378 by the rule
 """
 
 import dataclasses
-import re
 from typing import NamedTuple
 
 from mate_tf.answers.answer import Answer
 from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_words
 from mate_tf.tables.table import Question, Table, check_coordinates
-
-# With these a question after an answer of one row compares it with others. After several rows they
-# compare these with each other ("which of them is the oldest?").
-_COMPARES = re.compile(
-    r"\b(?:all|also|another|before|after|besides|else|next|not|others?|previous|same|second|than|"
-    r"\w{3,}est|best|worst|most|least|more|less|fewer)\b"
-)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +74,8 @@ def views_of(table: Table | None, question: Question) -> list[View]:
 def _is_about_others(question: Question, table: Table, before: int) -> bool:
     """Whether a question compares a row with others or names a cell that is not in it."""
     text = normalize_words(question.text)
-    if _COMPARES.search(text):
+    # After several rows such words compare these with each other ("which of them is the oldest?").
+    if says(text, "others"):
         return True
     here = set(map(normalize_words, table.rows[before]))
     cells = {normalize_words(cell) for row in table.rows for cell in row}

@@ -60,6 +60,7 @@ _VALUE = (
     r"(?:jan|feb|mar|apr|may|june?|july?|aug|sept?|oct|nov|dec)(?:uary|ruary|ch|il|ust|ember|ober)?\b)"
 )
 _NEAR = r"(?:\S+ ){0,2}"
+_OF_ORDER = r"[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)"
 _MEANINGS = {
     "next": r"after|next|following|follows|followed|below|beneath|behind|succeed\w*",
     "previous": r"before|previous(?:ly)?|prior|preced\w*|above",
@@ -86,14 +87,17 @@ _MEANINGS = {
     "latest": r"latest|newest|youngest|most recent(?:ly)?",
     "earliest": r"earliest|soonest|oldest",
     "superlative": r"most|least|\w{3,}est|best|worst|top|maximum|minimum|max|min",
-    "second most": r"(?:second|2nd)[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)",
-    "third most": r"(?:third|3rd)[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)",
-    "fourth most": r"(?:fourth|4th)[- ](?:\w+ )?(?:\w{3,}est|most|least|max|min)",
+    "second most": rf"(?:second|2nd){_OF_ORDER}",
+    "third most": rf"(?:third|3rd){_OF_ORDER}",
+    "fourth most": rf"(?:fourth|4th){_OF_ORDER}",
     "second or so": r"second|third|fourth|\d+(?:st|nd|rd|th)",
     "several": r"all|list|both|each|every|names?|are|were|(?:which|what|other) \w+[^s\W]s|"
     r"(?:which|what|the|top|bottom|first|last) (?:two|three|four|five|[2-9])",
     "it or them": r"it|its|he|him|his|she|her|they|them|their|this|that|these|those",
     "them": r"they|them|their",
+    "of or which": r"of|which",
+    "others": r"all|also|another|before|after|besides|else|next|not|others?|previous|same|second|"
+    r"than|\w{3,}est|best|worst|most|least|more|less|fewer",
     "at most": rf"(?:at most|up to|until|(?:no|not) (?:{_MORE}) than) {_NEAR}{_VALUE}|"
     rf"{_VALUE}\S* {_NEAR}or (?:{_LESS}|under|below)",
     "at least": rf"(?:at least|since|(?:no|not) (?:{_LESS}) than) {_NEAR}{_VALUE}|"
@@ -157,11 +161,6 @@ def _pattern(meaning: str) -> re.Pattern[str]:
 def says(text: str, *meanings: str) -> bool:
     """Whether a text in lower case has words of one of the meanings, such as "next"."""
     return any(_pattern(meaning).search(text) for meaning in meanings)
-
-
-def without(text: str, meaning: str) -> str:
-    """A text in lower case without the words of a meaning."""
-    return _pattern(meaning).sub(" ", text)
 
 
 @functools.lru_cache(maxsize=10_000)

@@ -11,12 +11,11 @@ import csv
 import io
 import json
 import re
-import uuid
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple, TextIO
 
-from mate_tf.paths import as_path
+from mate_tf.paths import as_path, complete_file
 from mate_tf.tables.table import check_width
 
 # The csv module limits cells to 131,072 characters, for the whole process. Real cells are longer.
@@ -150,15 +149,11 @@ def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[Tex
         with path.open("w", **options) as file:
             yield file
         return
-    path = path.resolve()
-    # The name is unique: several workers may write the same file.
-    unfinished = path.with_name(f"{path.name}.{uuid.uuid4().hex}.unfinished")
-    try:
-        with unfinished.open("w", **options) as file:
-            yield file
-        unfinished.replace(path)
-    finally:
-        unfinished.unlink(missing_ok=True)
+    with (
+        complete_file(path.resolve()) as unfinished,
+        as_path(unfinished).open("w", **options) as file,
+    ):
+        yield file
 
 
 def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

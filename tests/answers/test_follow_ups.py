@@ -6,6 +6,7 @@ import pytest
 
 from mate_tf import from_pretrained
 from mate_tf.answers.answer import Answer, SelectedCell
+from mate_tf.answers.decoding import _asks_for_several
 from mate_tf.answers.follow_ups import follow_up, views_of
 from mate_tf.command_line import arguments
 from mate_tf.command_line.main import main
@@ -137,3 +138,15 @@ def test_some_rows_are_read_as_in_the_whole_table():
     assert part.column(0).numbers == (2.5, 1234.0)
     assert part.column(1).kind == whole.column(1).kind == "date"
     assert part.column(1).values[1] == whole.column(1).values[0]
+
+
+def test_words_of_a_follow_up_ask_for_each_row_or_for_one():
+    for text, is_several in (
+        ("when did they open their office?", True),  # "of" is a word of its own
+        ("when did they open?", True),
+        ("what of them?", False),
+        ("which did they open?", False),
+        ("when did they open the largest?", False),
+    ):
+        assert _asks_for_several(text, follows_up=True) == is_several
+        assert not _asks_for_several(text, follows_up=False)
