@@ -7,23 +7,28 @@ from setuptools import find_namespace_packages, setup
 
 ROOT = pathlib.Path(__file__).parent
 URL = "https://github.com/mate-tf/mate_tf"
-# TensorFlow Text has no packages for Windows and Intel Macs; for the latter TensorFlow has none
-# either. It is needed for nothing but the signature `tables` of exported models, which tokenizes
-# inside the graph, and by tf-models-official.
-HAS_TEXT = 'sys_platform != "win32" and (sys_platform != "darwin" or platform_machine != "x86_64")'
+# TensorFlow has no packages for Python 3.14 and for Intel Macs, where questions are answered all the
+# same, and TensorFlow Text none for Windows either. The latter is needed for nothing but the
+# signature `tables` of exported models, which tokenizes inside the graph, and by
+# tf-models-official.
+HAS_TENSORFLOW = (
+    'python_version < "3.14" and (sys_platform != "darwin" or platform_machine != "x86_64")'
+)
+HAS_TEXT = f'{HAS_TENSORFLOW} and sys_platform != "win32"'
 
 # Without lower bounds a resolver may take versions of years ago. Upper bounds stand where
 # mate_tf/private_apis.py uses what a library does not promise to keep.
 CORE = [
     "absl-py>=1.4",
-    "keras>=3.10,<3.16",
+    f"keras>=3.10,<3.16; {HAS_TENSORFLOW}",
     "narwhals>=1.20",
     "numpy>=1.26",
     # From 1.20 on for Python 3.13.
+    "onnx>=1.16",
     "onnxruntime>=1.20",
     "rich>=13.7",
     "safetensors>=0.4.3",
-    "tensorflow>=2.20,<2.22",
+    f"tensorflow>=2.20,<2.22; {HAS_TENSORFLOW}",
     f"tensorflow-text>=2.20,<2.22; {HAS_TEXT}",
 ]
 EXTRAS = {
@@ -38,12 +43,10 @@ EXTRAS = {
     ],
     # TensorFlow's build with CUDA, of gigabytes. Builds that are packages of another name are no
     # extras: scripts/install_build.sh installs those for TPUs and for CPUs alone.
-    "gpu": ["tensorflow[and-cuda]>=2.20,<2.22"],
+    "gpu": [f"tensorflow[and-cuda]>=2.20,<2.22; {HAS_TENSORFLOW}"],
     "hub": ["huggingface_hub>=0.30"],
     "mcp": ["gradio[mcp]>=6,<7"],
     "page": ["gradio>=6,<7"],
-    # To write model.onnx, by which a model answers without TensorFlow; not to read it.
-    "onnx": ["onnx>=1.16"],
     # Sentences of linked passages, and columns chosen by the words of the question.
     "passages": ["nltk>=3.9"],
     "plots": ["matplotlib>=3.9.2"],
@@ -60,9 +63,9 @@ EXTRAS = {
     "textblob": ["textblob>=0.18"],
     "train": [
         # Their own requirements agree in these versions.
-        "tensorflow~=2.20.0",
-        "tensorflow-text~=2.20.0",
-        "tf-models-official~=2.20.0",
+        f"tensorflow~=2.20.0; {HAS_TENSORFLOW}",
+        f"tensorflow-text~=2.20.0; {HAS_TEXT}",
+        f"tf-models-official~=2.20.0; {HAS_TEXT}",
         # tensorflow_hub, which tf-models-official imports, needs pkg_resources at run time;
         # setuptools 82 no longer has it.
         "setuptools>=70,<82",
@@ -86,7 +89,7 @@ EXTRAS = {
 # What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
 # what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a
 # build without CUDA. Tests skip without the two.
-FOR_USERS = "beam formats hub mcp onnx page passages plots search serve textblob train".split()
+FOR_USERS = "beam formats hub mcp page passages plots search serve textblob train".split()
 TOGETHER = {
     name: sorted({requirement for extra in extras for requirement in EXTRAS[extra]})
     for name, extras in {"all": FOR_USERS, "dev": (*FOR_USERS, "test", "lint")}.items()
@@ -138,12 +141,13 @@ setup(
         "Programming Language :: Python :: 3.11",
         "Programming Language :: Python :: 3.12",
         "Programming Language :: Python :: 3.13",
+        "Programming Language :: Python :: 3.14",
         "Topic :: Scientific/Engineering :: Artificial Intelligence",
         "Typing :: Typed",
     ],
     keywords=["attention", "keras", "question answering", "tables", "tapas", "tensorflow"],
     platforms=["Linux", "macOS", "Windows"],
-    python_requires=">=3.11,<3.14",
+    python_requires=">=3.11,<3.15",
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
     package_data={

@@ -14,13 +14,13 @@ trap 'kill $(jobs -p) 2>/dev/null && wait || true; rm -rf "$folder"' EXIT
 chmod 755 "$folder"
 mkdir "$folder/project" "$folder/tmp"
 venv=$folder/venv
-cp -r setup.py README.md LICENSE constraints.txt mate_tf deploy "$folder/project"
+cp -r setup.py README.md LICENSE constraints.txt mate_tf deploy scripts "$folder/project"
 cp experiments/demo_data/moon_landings.csv "$folder"
 cd "$folder/project"
-"${PYTHON:-python3}" -m venv "$folder/pip"
-pip=("$folder/pip/bin/python" -m pip --quiet --python)
 case ${1:-} in
   wheel)
+    "${PYTHON:-python3}" -m venv "$folder/pip"
+    pip=("$folder/pip/bin/python" -m pip --quiet --python)
     "${PYTHON:-python3}" -m venv --without-pip "$venv"
     "$folder/pip/bin/python" -m pip --quiet wheel --no-deps --wheel-dir "$folder" .
     wheel=$(echo "$folder"/*.whl)
@@ -29,8 +29,7 @@ case ${1:-} in
     serve=("$venv/bin/mate-tf" serve)
     ;;
   image)
-    "${pip[@]}" "$folder/pip" install "$(grep -o 'uv==[0-9.]*' deploy/Dockerfile)"
-    UV_PYTHON=${PYTHON:-python3} PATH=$folder/pip/bin:$PATH sh deploy/install.sh "$venv"
+    scripts/install_light.sh "$venv" serve
     mapfile -t serve < <(sed -n 's/^ENTRYPOINT //p' deploy/Dockerfile |
       "$venv/bin/python" -c 'import json, sys; print(*json.load(sys.stdin), sep="\n")')
     serve[0]=$venv/bin/${serve[0]}

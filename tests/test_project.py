@@ -22,7 +22,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 import mate_tf
-from tests.small import ROOT, imported_names
+from tests.small import ROOT, cases, imported_names
 
 URL = "https://github.com/mate-tf/mate_tf"
 
@@ -121,8 +121,11 @@ def resolve() -> Callable[[Sequence[str], str], subprocess.CompletedProcess]:
     """Finds versions that fit together for a Python, with uv; a function of the requirements."""
     uv = pytest.importorskip("uv", reason="uv is not installed").find_uv_bin()
 
-    def run(requirements: Sequence[str], python: str) -> subprocess.CompletedProcess:
-        command = [uv, "pip", "compile", "--quiet", f"--python-version={python}", "-"]
+    def run(
+        requirements: Sequence[str], python: str, platform: str = "linux"
+    ) -> subprocess.CompletedProcess:
+        system = f"--python-platform={platform}"
+        command = [uv, "pip", "compile", "--quiet", f"--python-version={python}", system, "-"]
         given = "\n".join(requirements)
         return subprocess.run(command, input=given, capture_output=True, text=True, check=False)
 
@@ -131,7 +134,7 @@ def resolve() -> Callable[[Sequence[str], str], subprocess.CompletedProcess]:
     return run
 
 
-PYTHONS = ["3.11", "3.12", "3.13"]
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 
 
 @pytest.mark.medium
@@ -145,6 +148,22 @@ def test_all_extras_together_and_each_alone_resolve_on_every_python(
         if each != (extra in ("all", "dev")):
             done = resolve([*packaging["install_requires"], *requirements], python)
             assert done.returncode == 0, f"{extra}: {done.stderr}"
+
+
+@pytest.mark.medium
+@cases(
+    "platform, has_tensorflow",
+    ("x86_64-apple-darwin", False),
+    ("aarch64-apple-darwin", True),
+    ("x86_64-pc-windows-msvc", True),
+)
+def test_the_package_installs_where_tensorflow_has_no_packages(
+    packaging, resolve, platform, has_tensorflow
+):
+    done = resolve(packaging["install_requires"], "3.12", platform)
+    assert done.returncode == 0, done.stderr
+    assert "onnxruntime==" in done.stdout
+    assert ("tensorflow==" in done.stdout) == has_tensorflow
 
 
 def test_every_requirement_has_a_lower_bound(packaging):

@@ -211,19 +211,16 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
         "min_score": getattr(options, "min_score", None),
         "num_alternatives": getattr(options, "num_alternatives", None),
     }
-    name = find_model(options.model)
+    stored = loading.find_model(find_model(options.model), options.revision, options.architecture)
     how = given["runtime"], options.architecture, options.dtype
-    if loading.runtime_of(name, *how) == "tensorflow":
+    if loading.runtime_of(stored, *how) == "tensorflow":
         import_tensorflow()
-    if tables:
-        stored = loading.find_model(name, options.revision, options.architecture)
-        changed = {key: value for key, value in limits.items() if value is not None}
-        for table in tables:
-            check_least_size(dataclasses.replace(stored.feature_config, **changed), table)
+    changed = {key: value for key, value in limits.items() if value is not None}
+    for table in tables:
+        check_least_size(dataclasses.replace(stored.feature_config, **changed), table)
     with make_strategy(options).scope() if answers_on_all else contextlib.nullcontext():
         return loading.from_pretrained(
-            name,
-            revision=options.revision,
+            stored,
             architecture=options.architecture,
             tagger=load_tagger(options.tagger) if options.tagger else None,
             **{name: value for name, value in given.items() if value is not None},

@@ -1,4 +1,4 @@
-"""mate-tf export: a trained or published model as a SavedModel, or its weights alone."""
+"""mate-tf export: a trained or published model as a SavedModel, for ONNX, or its weights alone."""
 
 import argparse
 from typing import Any
@@ -17,6 +17,9 @@ The folder answers with every command that takes --model, and serves with stock 
 the signature serving_default takes serialized tf.Examples, features the nine token features, and
 tables text. An exported model that is there already is replaced, with its calibration.
 
+--format=onnx writes the weights and a graph for ONNX Runtime, model.onnx, which answers without
+TensorFlow; with --single-file the weights are in the graph, for other programs (docs/onnx.md).
+
 --checkpoint takes a published model in place of a run: a Hugging Face folder of TAPAS or the name
 of one on the Hub (pip install 'mate_tf[hub]'), or a TF1 checkpoint with its bert_config.json, for
 which --config says which heads it has. Features are then made as the authors' release makes them.
@@ -26,6 +29,7 @@ examples:
   mate-tf export --output-dir=my_model         (the model that comes with the package)
   mate-tf export --model-dir=my_run --output-dir=my_model
   mate-tf export --model-dir=my_run --output-dir=my_weights --weights-alone
+  mate-tf export --output-dir=my_onnx --format=onnx --single-file
   mate-tf export --checkpoint=google/tapas-base-finetuned-wtq --architecture=mate \\
     --output-dir=tapas_wtq
 """
@@ -41,14 +45,17 @@ def add_arguments(parser: Any) -> None:
         --checkpoint=WEIGHTS  a published model in place of a run: a Hugging Face folder, a name on
             the Hub or the prefix of a TF1 checkpoint
         --output-dir=FOLDER  folder to write the model to
+        --format=saved_model|onnx  a SavedModel, which has a model.onnx in assets.extra, or the
+            weights with a model.onnx alone
+        --single-file  with --format=onnx: the weights are in model.onnx
         --weights-alone  of a run: write its weights in half precision in place of a SavedModel; the
-            folder answers, is exported and starts other runs like the run's own; with a model.onnx
-            (pip install 'mate_tf[onnx]') it answers without TensorFlow
+            folder answers, is exported and starts other runs like the run's own
         --max-seq-length=N  the longest input, in tokens, that the exported model accepts; by
             default 16384, with dense attention 2048, with absolute positions as many as there are,
             with a Linformer its sequence_length
         """,
         types=dict(max_seq_length=arguments.number(4)),
+        defaults=dict(format="saved_model"),
         required=["output_dir"],
     )
     arguments.add(
@@ -76,6 +83,8 @@ def run(options: argparse.Namespace) -> None:
     if options.checkpoint is None:
         options.model_dir = arguments.find_model(options.model_dir)
 
+    if options.single_file and options.format != "onnx":
+        raise ValueError("expected --single-file with --format=onnx alone")
     if options.weights_alone:
         import tensorflow as tf
 
@@ -91,14 +100,17 @@ def run(options: argparse.Namespace) -> None:
         return
 
     from mate_tf.answers.kinds import answering_kind
-    from mate_tf.serving.export import export_stored
+    from mate_tf.serving.export import export_onnx, export_stored
     from mate_tf.serving.stored import run_model
 
     if options.model_dir is None:
         stored = _published(options)
     else:
         stored = run_model(options.model_dir, max_seq_length=options.max_seq_length)
-    export_stored(stored, options.output_dir)
+    if options.format == "onnx":
+        export_onnx(stored, options.output_dir, options.single_file)
+    else:
+        export_stored(stored, options.output_dir)
     kind = answering_kind(stored.task_config)
     name = stored.name
     if stored.step == 0:

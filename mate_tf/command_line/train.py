@@ -83,6 +83,7 @@ def run(options: argparse.Namespace) -> None:
     """Trains as the options say, and prints the run's evaluations."""
     from mate_tf.evaluation.report import evaluations_table
     from mate_tf.paths import as_path
+    from mate_tf.serving.onnx_graph import add_graph
     from mate_tf.training.config import TableQATrainingConfig
     from mate_tf.training.distribution import is_chief
     from mate_tf.training.examples import expected_seconds
@@ -109,8 +110,11 @@ def run(options: argparse.Namespace) -> None:
         train_run(config, data_dir, model_dir, start, on_begin=say_how_long, **load_options)
         if is_chief():
             say(evaluations_table(read_evaluations(model_dir)).rstrip("\n"))
-            if start is not None and isinstance(config, TableQATrainingConfig):
-                _calibrate(model_dir, data_dir, start)
+            if isinstance(config, TableQATrainingConfig):
+                if reason := add_graph(model_dir):
+                    say(f"answers: by TensorFlow, for there is no model.onnx: {reason}")
+                if start is not None:
+                    _calibrate(model_dir, data_dir, start)
 
 
 def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> None:

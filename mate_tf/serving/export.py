@@ -2,11 +2,12 @@
 
 There are up to three signatures: on serialized examples, on token features, and on questions and
 tables as text (text_signature.py). To load a folder that has the last, the operations of
-tensorflow_text are needed, in Python `import tensorflow_text`. In `assets.extra` the folder carries
-the vocabulary, the configuration, a text about the signatures and perhaps a calibration.
+tensorflow_text are needed, in Python `import tensorflow_text`.
 
 The folder for other machines (`share`) is that of a run reduced to its weights
-(mate_tf/weights/run.py), with a card: README.md, whose head the Hub reads.
+(mate_tf/weights/run.py), with a card: README.md, whose head the Hub reads. A SavedModel carries the
+same but for the card in `assets.extra`, and a text about the signatures: by it, and not by the
+SavedModel, our own readers answer.
 
 Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
@@ -19,7 +20,6 @@ import shutil
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
 import tensorflow as tf
 from absl import logging
 
@@ -31,20 +31,20 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
-from mate_tf.serving.onnx_graph import add_graph
+from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
 from mate_tf.serving.stored import StoredModel, check_longest
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
-from mate_tf.weights.folder import (
-    CONFIG_FILE,
-    EXTRA,
-    SIGNATURES_FILE,
-    VOCAB_FILE,
-    WARM_UP_FILE,
-    write_calibration,
+from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration
+from mate_tf.weights.run import (
+    CALIBRATION,
+    numpy_weights,
+    packed,
+    weights_by_path,
+    write_weights,
 )
-from mate_tf.weights.run import CALIBRATION, packed, weights_by_path, write_weights
 
 Outputs = dict[str, tf.Tensor]
+_NONE: Mapping[str, bytes] = {}
 CARD = "README.md"
 # What a card may say of a model beside what is known of it: keys of the Hub's metadata.
 _SAID = ("base_model", "datasets", "language", "license", "metrics", "tags")
@@ -117,16 +117,11 @@ def export_saved_model(
     shutil.rmtree(unfinished, ignore_errors=True)
 
     module = tf.Module()
-    # Under the names in checkpoints of runs (mate_tf/weights/run.py).
     module.weights = {path: weight.value for path, weight in weights_by_path(model).items()}
     with portable_graph(), without_gradients():
         signatures = exported_signatures(model, wordpiece, feature_config)
         tf.saved_model.save(module, str(unfinished), signatures=signatures)
-    (unfinished / EXTRA).mkdir()
-    shutil.copyfile(vocab_file, unfinished / VOCAB_FILE)
-    config = _described(model.encoder_config, model.task_config)
-    config["features"] = dataclasses.asdict(feature_config)
-    (unfinished / CONFIG_FILE).write_bytes(_json(config))
+    _write_folder(unfinished / EXTRA, model, pathlib.Path(vocab_file), feature_config)
     reason = why_no_tables(model.encoder_config, model.task_config, feature_config)
     description = describe_signatures(signatures, reason)
     (unfinished / SIGNATURES_FILE).write_text(description, encoding="utf-8")
@@ -144,10 +139,64 @@ def export_stored(stored: StoredModel, directory: str | pathlib.Path) -> None:
         write_calibration(directory, stored.calibration)
 
 
-def _described(encoder: EncoderConfig, task: TaskConfig) -> dict[str, Any]:
-    """The description of a model in its folder."""
-    kind, options = answering_kind(task), dataclasses.asdict(task)
-    return {"kind": kind, "encoder": encoder.to_dict(), "task": options}
+def export_onnx(
+    stored: StoredModel, directory: str | pathlib.Path, single_file: bool = False
+) -> None:
+    """Writes a model's weights with a graph for ONNX Runtime, and its calibration.
+
+    Args:
+        stored: the model.
+        directory: the folder to write; a model of weights in it is replaced.
+        single_file: whether the graph holds the weights, and the folder has no others. Then our own
+            readers do not load it; docs/onnx.md says how other programs do.
+
+    Raises:
+        ValueError: if the model has no graph (`why_no_graph`), the folder is a run's, or the
+            weights take more than the 2 GB that fit in a file of ONNX.
+    """
+    directory = pathlib.Path(directory)
+    encoder, task = stored.encoder_config, stored.task_config
+    if reason := why_no_graph(encoder, task):
+        raise ValueError(f"expected a model with a graph for ONNX Runtime: {reason}")
+    _write_stored(stored, stored.model(), directory)
+    if single_file:
+        include_weights(directory)
+
+
+def _write_folder(
+    folder: pathlib.Path,
+    model: EncoderTask,
+    vocab_file: pathlib.Path,
+    features: FeatureConfig,
+    step: int = 0,
+    others: Mapping[str, bytes] = _NONE,
+) -> None:
+    """Writes a model's weights, config, vocabulary and conversion, other files, and its graph."""
+    task = model.task_config
+    config = {"kind": answering_kind(task), "encoder": model.encoder_config.to_dict()}
+    conversion = conversion_of(None, features, vocab_file, None)
+    described = {
+        "config.json": _json(config | {"task": dataclasses.asdict(task)}),
+        CONVERSION_FILE: _json(dataclasses.asdict(conversion)),
+        "vocab.txt": vocab_file.read_bytes(),
+    }
+    content = packed(numpy_weights(model), step, exactly=True)
+    write_weights(folder, content, {**described, **others})
+    if reason := add_graph(folder):
+        logging.info("no model.onnx in %s: %s", folder, reason)
+
+
+def _write_stored(
+    stored: StoredModel,
+    model: EncoderTask,
+    folder: pathlib.Path,
+    others: Mapping[str, bytes] = _NONE,
+) -> None:
+    """Writes the folder of a stored model that is built, with its calibration and other files."""
+    if stored.calibration is not None:
+        others = {**others, CALIBRATION: _json(dataclasses.asdict(stored.calibration))}
+    vocab_file, features = stored.vocab_file, stored.feature_config
+    _write_folder(folder, model, vocab_file, features, stored.step or 0, others)
 
 
 def _json(values: Any) -> bytes:
@@ -293,25 +342,12 @@ def share(
     """Writes the folder of a model; `PretrainedPredictor.save_pretrained` says the rest."""
     folder = pathlib.Path(folder)
     model = stored.model()
-    values = {path: np.asarray(weight) for path, weight in weights_by_path(model).items()}
-    conversion = conversion_of(None, stored.feature_config, stored.vocab_file, None)
     own_card = stored.vocab_file.with_name(CARD)
     if not said and own_card.is_file():
         card = own_card.read_text(encoding="utf-8")
     else:
-        num_weights = sum(value.size for value in values.values())
-        card = card_of(stored, name or str(folder), num_weights, **said)
-    others = {
-        "config.json": _json(_described(stored.encoder_config, stored.task_config)),
-        CONVERSION_FILE: _json(dataclasses.asdict(conversion)),
-        "vocab.txt": stored.vocab_file.read_bytes(),
-        CARD: card.encode(),
-    }
-    if stored.calibration is not None:
-        others[CALIBRATION] = _json(dataclasses.asdict(stored.calibration))
-    write_weights(folder, packed(values, stored.step or 0, exactly=True), others)
-    if reason := add_graph(folder):
-        logging.info("no model.onnx in %s: %s", folder, reason)
+        card = card_of(stored, name or str(folder), model.count_params(), **said)
+    _write_stored(stored, model, folder, {CARD: card.encode()})
     return folder
 
 

@@ -28,7 +28,7 @@ _MOST_REMEMBERED = 200_000  # tokens of tables, for the next question about one 
 
 
 def from_pretrained(
-    path: str | pathlib.Path = DEFAULT_MODEL,
+    path: str | pathlib.Path | StoredModel = DEFAULT_MODEL,
     *,
     revision: str | None = None,
     architecture: str | None = None,
@@ -47,7 +47,8 @@ def from_pretrained(
     Args:
         path: the folder of an exported model, of a run or of a Hugging Face model of TAPAS or BERT;
             or the name of one of the last two on the Hub, such as "google/tapas-base-finetuned-wtq"
-            (`pip install 'mate_tf[hub]'`). The default is the small model of the package.
+            (`pip install 'mate_tf[hub]'`). The default is the small model of the package. What
+            `find_model` returned is taken too, but the predictor cannot be pickled then.
         revision: of a name on the Hub: a commit, branch or tag.
         architecture: how tokens attend to each other, instead of what the model was trained with: a
             name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables far
@@ -82,7 +83,8 @@ def from_pretrained(
     """
     given = {**locals(), **feature_overrides}  # all arguments, to load the same again
     del given["feature_overrides"]
-    stored = find_model(path, revision, architecture)
+    is_found = isinstance(path, StoredModel)
+    stored = path if is_found else find_model(path, revision, architecture)
     known = {field.name for field in dataclasses.fields(stored.feature_config)}
     if unknown := sorted(feature_overrides.keys() - known):
         names = ", ".join(sorted(known))
@@ -95,12 +97,13 @@ def from_pretrained(
     is_graph = trust_graph and architecture is None and dtype is None
     batch_tokens = _BATCH_TOKENS
     run: ModelFunction
-    if runtime_of(path, runtime, architecture, dtype) == "onnx":
-        task = stored.task_config
-        assert isinstance(task, TableQAConfig), "no other model has a graph"
-        run = OnnxModel(pathlib.Path(path), stored.encoder_config, task)
-    elif is_graph and is_exported(pathlib.Path(path)) and _has_text():
-        run = _exported_function(path)
+    directory = stored.folder.parent if stored.folder else None
+    if is_graph and directory and is_exported(directory) and _has_text():
+        run = _exported_function(directory)
+    elif runtime_of(stored, runtime, architecture, dtype) == "onnx":
+        task, folder = stored.task_config, stored.folder
+        assert isinstance(task, TableQAConfig) and folder, "no other model has a graph"
+        run = OnnxModel(folder, stored.encoder_config, task)
     else:
         import tensorflow as tf
 
@@ -120,12 +123,12 @@ def from_pretrained(
         min_score=min_score,
         num_alternatives=num_alternatives,
         keras_model=lambda: model("float32"),
-        load_again=functools.partial(from_pretrained, **given),
+        load_again=None if is_found else functools.partial(from_pretrained, **given),
     )
 
 
 def runtime_of(
-    path: str | pathlib.Path,
+    stored: StoredModel,
     runtime: Runtime | None = None,
     architecture: str | None = None,
     dtype: str | None = None,
@@ -134,8 +137,8 @@ def runtime_of(
     if runtime not in (None, *get_args(Runtime)):
         raise ValueError(f"expected a runtime of {', '.join(get_args(Runtime))}, got {runtime!r}")
     lacks = []
-    if not (pathlib.Path(path) / GRAPH_FILE).is_file():
-        lacks.append(f"no {GRAPH_FILE} in {path}")
+    if stored.folder is None or not (stored.folder / GRAPH_FILE).is_file():
+        lacks.append(f"no {GRAPH_FILE} in {stored.folder or stored.name}")
     lacks += [f"architecture {architecture!r}"] * (architecture is not None)
     lacks += [f"dtype {dtype!r}"] * (dtype not in (None, "float32"))
     if runtime == "onnx" and lacks:
@@ -158,8 +161,8 @@ class PretrainedPredictor(Predictor):
 
         It has the weights, in half precision if that changes none of them; the configuration, how
         features are made, the vocabulary and the calibration, but no options such as min_score.
-        With the extra "onnx" there is a model.onnx too, by which it answers without TensorFlow, if
-        there can be one (`onnx_graph.why_no_graph`).
+        There is a model.onnx too, by which it answers without TensorFlow, if there can be one
+        (`onnx_graph.why_no_graph`).
 
         Args:
             folder: where to; an earlier model in it is replaced.

@@ -28,7 +28,6 @@ from mate_tf.answers.onnx_runtime import (
 )
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, MateConfig
 from mate_tf.paths import as_path, complete_file
-from mate_tf.private_apis import import_extra
 from mate_tf.serving.stored import run_model
 from mate_tf.task_configs import TableQAConfig, TaskConfig
 
@@ -36,6 +35,7 @@ OPSET, IR_VERSION = 20, 9
 ARCHITECTURES = ("mate", "mate_neighbours", "sat", "tapas")
 _MASKED = -1e9  # the score of a pair that the pattern forbids
 _BYTES_OF_LENGTH = 8  # at the begin of a safetensors file
+_MOST_BYTES = 2**31 - 2**20  # of a protocol buffer, which the graph is
 
 
 def why_no_graph(encoder: EncoderConfig, task: TaskConfig) -> str | None:
@@ -53,33 +53,48 @@ def why_no_graph(encoder: EncoderConfig, task: TaskConfig) -> str | None:
 
 
 def write_graph(folder: str | pathlib.Path) -> pathlib.Path:
-    """Writes model.onnx to a folder of weights alone, and returns its path.
+    """Writes model.onnx beside the weights of a run, or of weights alone, and returns its path.
 
     Raises:
-        FileNotFoundError: if the folder has no weights.
-        ModuleNotFoundError: without the extra "onnx".
+        FileNotFoundError: if there are no weights.
         ValueError: if there is no graph of the model (`why_no_graph`).
     """
-    import_extra("onnx", "onnx", f"to write {GRAPH_FILE}")
-    folder = as_path(folder)
     stored = run_model(folder)
     if reason := why_no_graph(stored.encoder_config, stored.task_config):
         raise ValueError(f"expected a model with a graph for ONNX Runtime in {folder}: {reason}")
+    if stored.folder is None:
+        raise FileNotFoundError(f"expected {WEIGHTS_FILE} in {folder}, got a checkpoint alone")
     assert isinstance(stored.task_config, TableQAConfig)
-    model = make_graph(stored.encoder_config, stored.task_config, folder / WEIGHTS_FILE)
-    path = folder / GRAPH_FILE
+    model = make_graph(stored.encoder_config, stored.task_config, stored.folder / WEIGHTS_FILE)
+    path = stored.folder / GRAPH_FILE
     with complete_file(path) as unfinished:
         as_path(unfinished).write_bytes(model.SerializeToString())
     return path
 
 
 def add_graph(folder: str | pathlib.Path) -> str | None:
-    """Writes model.onnx to a folder as `write_graph`; returns why there is none, or None."""
+    """Writes model.onnx as `write_graph`; returns why there is none, or None."""
     try:
         write_graph(folder)
-    except (ModuleNotFoundError, ValueError) as error:
+    except (FileNotFoundError, ValueError) as error:
         return str(error)
     return None
+
+
+def include_weights(folder: pathlib.Path) -> None:
+    """Moves the weights of a folder into its graph; ValueError where they are too many."""
+    import onnx
+
+    size = (folder / WEIGHTS_FILE).stat().st_size
+    if size >= _MOST_BYTES:
+        raise ValueError(
+            f"expected weights of less than {_MOST_BYTES / 1e9:.1f} GB for a single file of ONNX, "
+            f"got {size / 1e9:.1f} GB in {folder / WEIGHTS_FILE}"
+        )
+    model = onnx.load(folder / GRAPH_FILE)
+    with complete_file(folder / GRAPH_FILE) as unfinished:
+        onnx.save(model, unfinished)
+    (folder / WEIGHTS_FILE).unlink()
 
 
 def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Path) -> Any:

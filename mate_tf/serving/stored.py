@@ -11,23 +11,21 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.kinds import DECODINGS, answering_kind
-from mate_tf.config import EncoderConfig, read_json_object
+from mate_tf.answers.kinds import answering_kind
+from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.task_configs import TASK_CONFIGS, TaskConfig
 from mate_tf.weights.folder import (
-    CONFIG_FILE,
-    VARIABLES,
-    VOCAB_FILE,
+    EXTRA,
     check_exported,
     is_exported,
     kind_of_weights,
     read_calibration,
 )
-from mate_tf.weights.run import RunWeights, read_run_config, run_weights
+from mate_tf.weights.run import folder_of_weights, read_run_config, run_weights
 
 if TYPE_CHECKING:
     from mate_tf.models.encoder_task import EncoderTask
@@ -48,6 +46,7 @@ class StoredModel(NamedTuple):
     shapes: Callable[[], "Shapes"]  # of all its weights
     step: int | None = None  # of a run, the step of its weights
     calibration: Calibration | None = None  # of its scores
+    folder: pathlib.Path | None = None  # of its model.safetensors, and perhaps of a model.onnx
 
     def model(self, dtype: str = "float32") -> "EncoderTask":
         """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16".
@@ -91,29 +90,9 @@ def exported_model(directory: str | pathlib.Path, architecture: str | None = Non
     """The model that `export_saved_model` wrote; errors as `from_pretrained`."""
     directory = pathlib.Path(directory)
     check_exported(directory)
-    config = read_json_object(directory / CONFIG_FILE)
-    kind = config.get("kind")
-    if kind not in DECODINGS:
-        raise ValueError(
-            f"expected a model of one of the kinds {', '.join(DECODINGS)} at {directory}, got "
-            f"{kind}; export it again"
-        )
-    if missing := [name for name in ("encoder", "task", "features") if name not in config]:
-        raise ValueError(
-            f"expected the keys encoder, task and features in {directory / CONFIG_FILE}, "
-            f"which lacks {', '.join(missing)}; export it again"
-        )
-    weights = functools.cache(lambda: RunWeights(str(directory / VARIABLES)))
-    return StoredModel(
-        name=str(directory),
-        encoder_config=_attending(EncoderConfig.from_dict(config["encoder"]), architecture),
-        task_config=from_dict(TASK_CONFIGS[kind], config["task"], "task"),
-        feature_config=from_dict(FeatureConfig, config["features"], "features"),
-        vocab_file=directory / VOCAB_FILE,
-        restore=lambda model: weights().restore(model),
-        shapes=lambda: weights().shapes,
-        calibration=read_calibration(directory),
-    )
+    stored = run_model(directory / EXTRA, architecture)
+    features = read_conversion(directory / EXTRA).features  # with its own longest input
+    return stored._replace(name=str(directory), feature_config=features)
 
 
 def run_model(
@@ -155,6 +134,7 @@ def run_model(
         shapes=lambda: weights.shapes,
         step=weights.step,
         calibration=read_calibration(model_dir),
+        folder=folder_of_weights(model_dir),
     )
 
 

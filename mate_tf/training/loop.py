@@ -27,7 +27,7 @@ from mate_tf.training.distribution import (
 )
 from mate_tf.training.optimizer import OPTIONS, SCHEDULES, BertAdamW
 from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
-from mate_tf.weights.run import BEST_FOLDER, CALIBRATION, weights_by_path
+from mate_tf.weights.run import BEST_FOLDER, weights_by_path, write_best
 
 EVALUATIONS_FILE = "evaluations.jsonl"
 _SCALARS = ("step", "value", "loss", "start", "last_step", "num_since")  # of BestSoFar
@@ -104,13 +104,10 @@ def _train(
         save = tf.train.CheckpointManager(
             checkpoint, str(folder), max_to_keep=config.keep_checkpoints
         ).save
-        best_weights = tf.train.CheckpointManager(
-            tf.train.Checkpoint(weights=weights), str(folder / BEST_FOLDER), max_to_keep=1
-        )
         controller = orbit.Controller(
             global_step=step,
             trainer=trainer,
-            evaluator=Evaluator(task, optimizer, best, best_weights, folder),
+            evaluator=Evaluator(task, optimizer, best, folder),
             steps_per_loop=lambda current: (
                 config.summary_interval - int(current) % config.summary_interval
             ),
@@ -301,7 +298,6 @@ class Evaluator(orbit.AbstractEvaluator):
     task: Task
     optimizer: BertAdamW
     best: BestSoFar
-    best_weights: tf.train.CheckpointManager
     folder: pathlib.Path
 
     def evaluate(self, num_steps: tf.Tensor) -> dict[str, float]:
@@ -314,10 +310,8 @@ class Evaluator(orbit.AbstractEvaluator):
             metrics = {name: float(results[name]) for name in results if name not in texts}
             self._show(step, texts)
             metrics[best_by], loss = chief_values([metrics[best_by], metrics.get("loss", np.nan)])
-            if self.best.add(step, metrics[best_by], loss):
-                self.best_weights.save(checkpoint_number=step)
-                if is_chief():  # the calibration was for the best weights before
-                    (self.folder / CALIBRATION).unlink(missing_ok=True)
+            if self.best.add(step, metrics[best_by], loss) and is_chief():
+                write_best(self.folder, self.task.model, step)
         self._write({"step": step} | metrics)
         scores = "  ".join(f"{name} {value:.4f}" for name, value in metrics.items())
         logging.info("step %d evaluation: %s  (%s: %s)", step, scores, best_by, self.best)

@@ -1,6 +1,6 @@
 """The folders of models that answer: exported ones, runs, the package's, the Hugging Face Hub's.
 
-An exported model is a SavedModel, with what a reader needs in `assets.extra`. Slow imports are
+An exported model is a SavedModel with a folder of weights in `assets.extra`. Slow imports are
 inside the functions that need them, so that a wrong name is reported at once. Those of the Hub are
 downloaded and uploaded by name (the extra "hub").
 """
@@ -13,6 +13,7 @@ import re
 from typing import TYPE_CHECKING
 
 from mate_tf.config import read_json_object
+from mate_tf.paths import as_path
 from mate_tf.private_apis import import_extra
 from mate_tf.reading.text_files import complete_text_file
 
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from mate_tf.answers.calibration import Calibration
 
 EXTRA = "assets.extra"
-CONFIG_FILE = f"{EXTRA}/mate_tf.json"
+CONFIG_FILE = f"{EXTRA}/config.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
 SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
 WARM_UP_FILE = f"{EXTRA}/tf_serving_warmup_requests"  # as TensorFlow Serving calls it
@@ -30,11 +31,10 @@ DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
 # Of the kinds that it knows: JSON Lines for training from it (experiments/demo_data).
 KNOWN_QUESTIONS = DEFAULT_MODEL / "known_questions.jsonl.gz"
 SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or another program's
-VARIABLES = "variables/variables"  # the prefix of a checkpoint
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 # What is read of a folder of the Hub: no pickles and no code.
 _HUB_FILES = (
-    *("config.json", "conversion.json", "calibration.json", "vocab.txt"),
+    *("config.json", "conversion.json", "calibration.json", "vocab.txt", "model.onnx"),
     *("*.safetensors", "*.safetensors.index.json"),
 )
 
@@ -49,9 +49,10 @@ def check_exported(directory: pathlib.Path) -> None:
             )
 
 
-def calibration_file(directory: pathlib.Path) -> pathlib.Path:
-    """The file for the calibration of an exported model or of a run."""
-    return directory / (EXTRA if is_exported(directory) else "") / CALIBRATION_FILE
+def described_in(directory: str | pathlib.Path) -> pathlib.Path:
+    """The folder that describes an exported model or a run: its config, vocabulary, calibration."""
+    directory = as_path(directory)
+    return directory / EXTRA if is_exported(directory) else directory
 
 
 def check_named(path: str) -> None:
@@ -107,7 +108,7 @@ def write_calibration(directory: str | pathlib.Path, calibration: "Calibration")
     directory = pathlib.Path(directory)
     check_calibrates(directory)
     text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
-    with complete_text_file(calibration_file(directory)) as file:
+    with complete_text_file(described_in(directory) / CALIBRATION_FILE) as file:
         file.write(text)
 
 
@@ -119,7 +120,7 @@ def read_calibration(directory: str | pathlib.Path) -> "Calibration | None":
     """
     from mate_tf.answers.calibration import calibration_in
 
-    return calibration_in(calibration_file(pathlib.Path(directory)))
+    return calibration_in(described_in(directory) / CALIBRATION_FILE)
 
 
 def is_hub_name(name: str) -> bool:
@@ -131,8 +132,8 @@ def download(name: str, revision: str | None = None) -> pathlib.Path:
     """Downloads a model's folder, or finds it in the local cache, and checks its checksums.
 
     The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. The folder
-    has what the model has of config.json, conversion.json, calibration.json, vocab.txt and
-    safetensors.
+    has what the model has of config.json, conversion.json, calibration.json, vocab.txt, model.onnx
+    and safetensors.
 
     Args:
         name: such as "google/tapas-base-finetuned-wtq".

@@ -1,9 +1,9 @@
 """The weights of a run of our own: into its own model, or into another for chains of tasks.
 
-SQA, then WTQ, is such a chain. A run's folder holds checkpoints, or weights alone in half
-precision: model.safetensors. That is half the size of a checkpoint's weights and has none of the
-optimizer's, and is enough to answer, to serve and to start the next run from. TensorFlow and Keras
-are imported only for checkpoints and for models.
+SQA, then WTQ, is such a chain. A run's folder holds checkpoints, and in `best` the weights of its
+best evaluation: model.safetensors, and model.onnx where there is a graph. A folder of weights alone
+has these beside its config, in half precision; that is enough to answer, to serve and to start the
+next run from. TensorFlow and Keras are imported only for checkpoints and for models.
 """
 
 import functools
@@ -161,12 +161,27 @@ def latest_checkpoint(folder: pathlib.Path) -> str | None:
 def run_weights(directory: str | pathlib.Path) -> RunWeights:
     """The weights of a run's best evaluation, or else the latest; FileNotFoundError if none."""
     directory = as_path(directory)
-    for folder in (directory / BEST_FOLDER, directory):
-        if prefix := latest_checkpoint(folder):
-            return RunWeights(prefix)
-    if (directory / FILE).is_file():
-        return RunWeights(str(directory / FILE))
+    if folder := folder_of_weights(directory):
+        return RunWeights(str(folder / FILE))
+    if prefix := latest_checkpoint(directory):
+        return RunWeights(prefix)
     raise FileNotFoundError(f"expected a checkpoint in {directory}, found none")
+
+
+def folder_of_weights(directory: pathlib.Path) -> pathlib.Path | None:
+    """The folder with a run's model.safetensors: that of its best evaluation, or its own."""
+    folders = (directory / BEST_FOLDER, directory)
+    return next((folder for folder in folders if (folder / FILE).is_file()), None)
+
+
+def write_best(directory: pathlib.Path, model: "keras.layers.Layer", step: int) -> None:
+    """Keeps a model's weights as those of the run's best evaluation, in place of the last ones.
+
+    The graph and the calibration of the last ones go.
+    """
+    folder = directory / BEST_FOLDER
+    (directory / CALIBRATION).unlink(missing_ok=True)
+    _write_file(folder, packed(numpy_weights(model), step, exactly=True))
 
 
 def weights_by_path(model: "keras.layers.Layer") -> "dict[str, keras.Variable]":
@@ -244,17 +259,29 @@ def write_weights(
     output: pathlib.Path, content: bytes, others: Mapping[str, bytes]
 ) -> pathlib.Path:
     """Writes weights and other files to a folder; ValueError for a run's. Returns the weights'."""
-    if any(latest_checkpoint(folder) for folder in (output, output / BEST_FOLDER)):
+    if latest_checkpoint(output) or (output / BEST_FOLDER).is_dir():
         raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     output.mkdir(parents=True, exist_ok=True)
     # First, so that an interruption leaves no weights beside the config of others.
-    for name in (FILE, CALIBRATION, GRAPH_FILE):
+    for name in (FILE, CALIBRATION):
         (output / name).unlink(missing_ok=True)
     for name, text in others.items():
         (output / name).write_bytes(text)
-    with complete_file(output / FILE) as unfinished:  # save_file lets nobody else read it
+    return _write_file(output, content)
+
+
+def _write_file(folder: pathlib.Path, content: bytes) -> pathlib.Path:
+    """Writes the file of weights, whole or not at all; the graph of others goes."""
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / GRAPH_FILE).unlink(missing_ok=True)
+    with complete_file(folder / FILE) as unfinished:  # save_file lets nobody else read it
         as_path(unfinished).write_bytes(content)
-    return output / FILE
+    return folder / FILE
+
+
+def numpy_weights(model: "keras.layers.Layer") -> dict[str, np.ndarray]:
+    """The values of a model's weights by their path in it."""
+    return {path: np.asarray(weight) for path, weight in weights_by_path(model).items()}
 
 
 def packed(tensors: Mapping[str, np.ndarray], step: int, exactly: bool = False) -> bytes:

@@ -86,7 +86,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "1 records skipped in" in done.stderr
     assert re.search(
-        r"loaded \d+ variables from .*run/best/ckpt-2; in it, but left .*output_weights",
+        r"loaded \d+ variables from .*run/best/model\.safetensors; in it, but left .*weights",
         done.stderr,
     )
 

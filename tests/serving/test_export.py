@@ -147,7 +147,7 @@ def test_an_export_that_is_interrupted_costs_no_model(tmp_path, exported, monkey
             export_saved_model(model, vocab_file, FeatureConfig(max_seq_length=512), directory)
 
     with monkeypatch.context() as patch:
-        patch.setattr("mate_tf.serving.export.shutil.copyfile", interrupted)
+        patch.setattr("mate_tf.serving.export._write_folder", interrupted)
         with pytest.raises(KeyboardInterrupt, match="in a copy"):
             export()
     assert from_pretrained(directory, num_alternatives=4).answer(CAPITALS, "city") == answer

@@ -125,7 +125,7 @@ def test_another_vocabulary_is_refused(run, exported, tmp_path):
         mate_tf.from_pretrained(other)
     shutil.copytree(exported, larger)
     (larger / VOCAB_FILE).write_text("\n".join([*pieces, *(f"x{i}" for i in range(100))]))
-    with pytest.raises(ValueError, match=rf"at most \d+ pieces .*, got {len(pieces) + 100} in"):
+    with pytest.raises(ValueError, match="expected the vocabulary that the records were"):
         mate_tf.from_pretrained(larger)
 
 
@@ -175,11 +175,11 @@ def test_what_is_no_model_that_answers_is_refused(run, exported, tmp_path):
 def test_an_exported_configuration_without_a_part_or_of_an_unknown_kind_is_named(copy):
     for kind in ("translation", None):
         change_config(copy, lambda config, kind=kind: config.update(kind=kind))
-        with pytest.raises(ValueError, match=f"classification, span_reading at .*, got {kind}"):
+        with pytest.raises(ValueError, match=f"one of the kinds table_qa, .*, got '?{kind}"):
             mate_tf.from_pretrained(copy)
     change_config(copy, lambda config: config.update(kind="table_qa"))
-    change_config(copy, lambda config: [config.pop(name) for name in ("encoder", "features")])
-    with pytest.raises(ValueError, match=r"mate_tf\.json, which lacks encoder, features; export"):
+    change_config(copy, lambda config: config.pop("encoder"))
+    with pytest.raises(ValueError, match=r"assets\.extra/config\.json: expected .*config\.encoder"):
         find_model(copy)
 
 
@@ -204,7 +204,6 @@ def test_a_graph_is_not_loaded_unless_it_is_trusted(copy):
 def test_a_configuration_that_is_larger_than_the_weights_is_refused_at_once(copy, changes):
     def enlarge(config):
         config["encoder"] |= changes
-        config["features"]["max_seq_length"] = 512
 
     change_config(copy, enlarge)
     with pytest.raises(ValueError, match=r"weights of the configuration's size in .* layers, got"):
@@ -213,7 +212,7 @@ def test_a_configuration_that_is_larger_than_the_weights_is_refused_at_once(copy
 
 def test_a_configuration_that_nests_without_end_is_no_json(copy):
     (copy / CONFIG_FILE).write_text('{"a":' * 100_000)
-    with pytest.raises(ValueError, match=r"expected JSON in .*mate_tf\.json"):
+    with pytest.raises(ValueError, match=r"expected JSON in .*config\.json"):
         find_model(copy)
 
 

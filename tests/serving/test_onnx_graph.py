@@ -15,7 +15,9 @@ from mate_tf import from_pretrained
 from mate_tf.answers.onnx_runtime import GRAPH_FILE, WEIGHTS_FILE, OnnxModel
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.serving.export import export_onnx, export_stored
 from mate_tf.serving.onnx_graph import make_graph, why_no_graph, write_graph
+from mate_tf.serving.stored import find_model
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
@@ -242,6 +244,35 @@ def test_a_folder_with_a_graph_and_without_answers_alike(folder):
     assert from_pretrained(folder).answer(table, "a c").cells
     with pytest.raises(ValueError, match=r"got no model\.onnx in"):
         from_pretrained(folder, runtime="onnx")
+
+
+def test_an_exported_model_and_a_run_answer_by_their_graphs(tmp_path):
+    from mate_tf.weights.run import write_best
+
+    run = write_run(tmp_path / "run")
+    write_best(run, find_model(run).model(), 2)
+    write_graph(run)
+    export_stored(find_model(run), tmp_path / "exported")
+    table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
+    texts = {
+        from_pretrained(folder, runtime=runtime).answer(table, "a c").text
+        for folder in (run, tmp_path / "exported")
+        for runtime in ("onnx", "tensorflow")
+    }
+    assert len(texts) == 1
+
+
+def test_a_single_file_has_the_weights_in_it(tmp_path):
+    import onnx
+    import onnxruntime
+
+    stored = find_model(write_run(tmp_path / "run"))
+    export_onnx(stored, tmp_path / "onnx", single_file=True)
+    names = {file.name for file in (tmp_path / "onnx").iterdir()}
+    assert names == {"config.json", "conversion.json", "vocab.txt", GRAPH_FILE}
+    path = tmp_path / "onnx" / GRAPH_FILE
+    onnx.checker.check_model(path, full_check=True)
+    assert onnxruntime.InferenceSession(path).get_outputs()[0].name == "token_scores"
 
 
 @cases(

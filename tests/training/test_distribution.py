@@ -13,6 +13,7 @@ import tensorflow as tf
 
 from mate_tf.training.distribution import check_batch_size, distribute_batches
 from mate_tf.training.loop import train
+from mate_tf.weights.run import run_weights
 from tests import forked
 from tests.small import ROOT, best_evaluation, two_cpus
 from tests.training import distributed_runs
@@ -61,9 +62,7 @@ def one_device(tmp_path_factory):
 
 
 def best_weights(folder):
-    reader = tf.train.load_checkpoint(str(folder / "best"))
-    names = [name for name in reader.get_variable_to_shape_map() if name.startswith("weights/")]
-    return {name: reader.get_tensor(name) for name in names}
+    return {name: weight.read() for name, weight in run_weights(folder).weights.items()}
 
 
 def assert_same_training(folder, expected):
