@@ -45,7 +45,7 @@ EXTRAS = {
     # extras: scripts/install_build.sh installs those for TPUs and for CPUs alone.
     "gpu": [f"tensorflow[and-cuda]>=2.20,<2.22; {HAS_TENSORFLOW}"],
     "hub": ["huggingface_hub>=0.30"],
-    "mcp": ["gradio[mcp]>=6,<7"],
+    "mcp": ["mcp>=1.12"],
     "page": ["gradio>=6,<7"],
     # Sentences of linked passages, and columns chosen by the words of the question.
     "passages": ["nltk>=3.9"],

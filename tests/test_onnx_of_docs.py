@@ -31,7 +31,7 @@ def program(language: str) -> str:
 
 def printed(language: str) -> str:
     """What the page says that the program in a language prints."""
-    return re.search(rf"```{language}\n.*?```.*?It prints `(.*?)`", TEXT, re.DOTALL)[1]
+    return re.findall(rf"```{language}\n.*?```.*?It prints `(.*?)`", TEXT, re.DOTALL)[0]
 
 
 def output_of(command: list[str], folder: pathlib.Path) -> str:

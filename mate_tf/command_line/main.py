@@ -30,10 +30,10 @@ INTERRUPTED = 130
 NOBODY_READS = 141  # as shells report SIGPIPE
 COMMANDS = {
     name: importlib.import_module(f"mate_tf.command_line.{name}")
-    for name in "ask show page serve data train export calibrate predict evaluate".split()
+    for name in "ask show page mcp serve data train export calibrate predict evaluate".split()
 }
 # These may end before anything slow is imported: a wrong path does not wait for TensorFlow.
-_AT_ONCE = [COMMANDS[name] for name in ("ask", "show", "page", "serve")]
+_AT_ONCE = [COMMANDS[name] for name in ("ask", "show", "page", "mcp", "serve")]
 _DESCRIPTION = "Questions answered from whole tables."
 _EPILOG = """\
 `mate-tf COMMAND --help` says more, with examples. Names of options have dashes; underscores do too.
@@ -77,7 +77,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             with showing_logs(with_progress=options.command is COMMANDS["train"]):
                 return options.command.run(options) or 0
         finally:
-            sys.stdout.flush()
+            if not sys.stdout.closed:  # as it is once an assistant has left
+                sys.stdout.flush()
     except BrokenPipeError:
         # What is still written is dropped.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

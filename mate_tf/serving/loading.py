@@ -83,8 +83,7 @@ def from_pretrained(
     """
     given = {**locals(), **feature_overrides}  # all arguments, to load the same again
     del given["feature_overrides"]
-    is_found = isinstance(path, StoredModel)
-    stored = path if is_found else find_model(path, revision, architecture)
+    stored = path if isinstance(path, StoredModel) else find_model(path, revision, architecture)
     known = {field.name for field in dataclasses.fields(stored.feature_config)}
     if unknown := sorted(feature_overrides.keys() - known):
         names = ", ".join(sorted(known))
@@ -123,7 +122,7 @@ def from_pretrained(
         min_score=min_score,
         num_alternatives=num_alternatives,
         keras_model=lambda: model("float32"),
-        load_again=None if is_found else functools.partial(from_pretrained, **given),
+        load_again=None if stored is path else functools.partial(from_pretrained, **given),
     )
 
 
