@@ -191,9 +191,10 @@ _DEMO = TableQATrainingConfig(
     max_seq_length=4096,
     length_buckets=(64, 128, 256, 512, 2560, 3072, 3584),
     batch_size=8,
-    **steps(1300, 5e-4, 0.1, checkpoint_interval=650),
+    # After 1,300 a question or two still selects a cell too many, with one seed and not with another.
+    **steps(1600, 5e-4, 0.1, checkpoint_interval=800),
     # Once, at the end: the best evaluation is exported, and with few questions two can be equal.
-    eval_interval=1300,
+    eval_interval=1600,
 )
 
 _DEFAULT_PEOPLE = dataclasses.replace(
