@@ -191,7 +191,7 @@ _DEMO = TableQATrainingConfig(
     max_seq_length=4096,
     length_buckets=(64, 128, 256, 512, 2560, 3072, 3584),
     batch_size=8,
-    # After 1,300 a question or two still selects a cell too many, with one seed and not with another.
+    # After 1,300 a question or two still selects a cell too many, with some seeds.
     **steps(1600, 5e-4, 0.1, checkpoint_interval=800),
     # Once, at the end: the best evaluation is exported, and with few questions two can be equal.
     eval_interval=1600,
