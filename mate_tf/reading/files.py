@@ -11,10 +11,10 @@ import re
 import sys
 import warnings
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from mate_tf.reading import sandbox
 from mate_tf.reading.delimited import read_delimited_rows
@@ -30,30 +30,88 @@ from mate_tf.reading.text_files import decode, open_bytes
 from mate_tf.tables.table import Table
 
 STANDARD_INPUT = "-"
-_KINDS = {  # what it is called, and the endings of names
-    "csv": ("text with a delimiter", ".csv .tsv .tab .txt .dat"),
-    "json": ("JSON", ".json .geojson"),
-    "jsonl": ("JSON Lines", ".jsonl .ndjson"),
-    "html": ("a page of HTML", ".html .htm"),
-    "markdown": ("Markdown", ".md .markdown"),
-    "parquet": ("a Parquet file", ".parquet"),
-    "excel": ("a workbook of Excel", ".xlsx .xlsm"),
-    "excel 97": ("a workbook of Excel 97", ".xls"),
-    "excel binary": ("a binary workbook of Excel", ".xlsb"),
-    "opendocument": ("a workbook of OpenDocument", ".ods"),
+
+
+class Source(NamedTuple):
+    """A file that is read; the text is that of kinds that are text."""
+
+    content: bytes
+    text: str
+    name: str
+    ending: str
+    options: "ReadOptions"
+
+
+class Format(NamedTuple):
+    """A kind of file. Its options are fields of `ReadOptions`."""
+
+    title: str  # in sentences
+    endings: str  # of names
+    options: str
+    read: Callable[[Source], Rows]
+    in_sandbox: bool = False
+    member: str | None = None  # of a zip archive, by which it is known
+
+
+def _sheets(title: str, endings: str, opener: Callable, member: str | None = None) -> Format:
+    """A format of workbooks."""
+
+    def read(source: Source) -> Rows:
+        book, options = opener(source.content, source.name), source.options
+        return read_sheet_rows(book, source.name, options.sheet, options.show_hidden)
+
+    return Format(title, endings, "header_rows skip_rows sheet show_hidden", read, True, member)
+
+
+FORMATS = {
+    "csv": Format(
+        "text with a delimiter",
+        ".csv .tsv .tab .txt .dat",
+        "delimiter encoding header_rows skip_rows",
+        lambda it: read_delimited_rows(it.text, it.name, it.ending, it.options.delimiter),
+    ),
+    "json": Format(
+        "JSON",
+        ".json .geojson",
+        "encoding which",
+        lambda it: read_json_rows(it.text, it.name, it.options.which),
+    ),
+    "jsonl": Format(
+        "JSON Lines",
+        ".jsonl .ndjson",
+        "encoding",
+        lambda it: read_json_line_rows(it.text, it.name),
+    ),
+    "html": Format(
+        "a page of HTML",
+        ".html .htm",
+        "encoding header_rows skip_rows which",
+        lambda it: read_html_rows(it.text, it.name, it.options.which),
+        in_sandbox=True,
+    ),
+    "markdown": Format(
+        "Markdown",
+        ".md .markdown",
+        "encoding header_rows which",
+        lambda it: read_markdown_rows(it.text, it.name, it.options.which),
+    ),
+    "parquet": Format(
+        "a Parquet file",
+        ".parquet",
+        "",
+        lambda it: read_parquet_rows(it.content, it.name),
+        in_sandbox=True,
+    ),
+    "excel": _sheets("a workbook of Excel", ".xlsx .xlsm", open_excel, "xl/workbook.xml"),
+    "excel 97": _sheets("a workbook of Excel 97", ".xls", open_excel_97),
+    "excel binary": _sheets(
+        "a binary workbook of Excel", ".xlsb", open_excel_binary, "xl/workbook.bin"
+    ),
+    "opendocument": _sheets("a workbook of OpenDocument", ".ods", open_opendocument, "content.xml"),
 }
-_NAMES = {kind: name for kind, (name, _) in _KINDS.items()}
-_KIND_OF_ENDING = {it: kind for kind, (_, endings) in _KINDS.items() for it in endings.split()}
-ENDINGS = tuple(_KIND_OF_ENDING)
-_TEXT = ("csv", "json", "jsonl", "html", "markdown")
-_OPENERS = {
-    "excel": open_excel,
-    "excel 97": open_excel_97,
-    "excel binary": open_excel_binary,
-    "opendocument": open_opendocument,
-}
-_SHEETS = tuple(_OPENERS)
-_IN_SANDBOX = ("html", "parquet", *_SHEETS)
+_FORMAT_OF_ENDING = {it: kind for kind, one in FORMATS.items() for it in one.endings.split()}
+ENDINGS = tuple(_FORMAT_OF_ENDING)
+WORKBOOKS = [kind for kind, one in FORMATS.items() if "sheet" in one.options]
 _GZIP, _OLE = b"\x1f\x8b", b"\xd0\xcf\x11\xe0"  # what packed files and .xls begin with
 # What files that hold no table begin with.
 _OTHERS = {
@@ -80,11 +138,6 @@ _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
 _ROWS_AT_ONCE = 1000  # that come from another process
-_MEMBERS = {
-    "excel": "xl/workbook.xml",
-    "excel binary": "xl/workbook.bin",
-    "opendocument": "content.xml",
-}
 
 
 @dataclass(frozen=True)
@@ -109,25 +162,16 @@ class ReadOptions:
 
     def check(self, kind: str, name: str) -> None:
         """Raises ValueError if an option is given that files of this kind do not have."""
-        for option, kinds in _OPTIONS.items():
-            value = getattr(self, option)
-            if value is not None and value is not False and kind not in kinds:
-                expected = " or ".join(map(_NAMES.__getitem__, kinds))
+        for option, value in asdict(self).items():
+            is_given = value is not None and value is not False  # 0 is given
+            if is_given and option not in FORMATS[kind].options.split():
+                having = [one.title for one in FORMATS.values() if option in one.options.split()]
                 raise ValueError(
-                    f"expected {option} only for {expected}, got {option}={value!r} for {name}, "
-                    f"which is {_NAMES[kind]}"
+                    f"expected {option} only for {' or '.join(having)}, got {option}={value!r} for "
+                    f"{name}, which is {FORMATS[kind].title}"
                 )
 
 
-_OPTIONS = {
-    "delimiter": ("csv",),
-    "encoding": _TEXT,
-    "header_rows": ("csv", *_SHEETS, "html", "markdown"),
-    "skip_rows": ("csv", *_SHEETS, "html"),
-    "sheet": _SHEETS,
-    "which": ("html", "json", "markdown"),
-    "show_hidden": _SHEETS,
-}
 DEFAULTS = ReadOptions()
 
 
@@ -223,7 +267,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     if _EXCEL_2003.search(content[:2000]):
         got = "a workbook in the XML of Excel 2003"
         raise ValueError(f"expected a table, got {got}; save it as .xlsx")
-    named = _KIND_OF_ENDING.get(ending)
+    named = _FORMAT_OF_ENDING.get(ending)
     kind = _kind_of_bytes(content, named)
     assumed: list[str] = []
     text = ""
@@ -237,33 +281,19 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         if kind == "csv" and (is_xml or "\x00" in text[:1000]):
             raise _other("XML" if is_xml else "no text")
     options.check(kind, f"'{name}'")
-    if kind in _IN_SANDBOX and not sandbox.is_inside:
+    if FORMATS[kind].in_sandbox and not sandbox.is_inside:
         return read_in_sandbox(content, name, options)
-    with _broken_named(_NAMES[kind], name):
-        rows = _read(kind, content, text, name, ending, options)
+    with _broken_named(FORMATS[kind].title, name):
+        rows = FORMATS[kind].read(Source(content, text, name, ending, options))
     # A few bytes of a file may say that a text stands in all cells.
     _check_bytes(sum(len(cell) for row in rows.rows for cell in row if type(cell) is str))
     if named and kind != named and {kind, named} != {"json", "jsonl"}:
-        sentence = f"The file was read as {_NAMES[kind]}, although its name ends in {ending}."
+        sentence = (
+            f"The file was read as {FORMATS[kind].title}, although its name ends in {ending}."
+        )
         assumed.insert(0, sentence)
     rows.assumed = [*assumed, *rows.assumed]
     return lay_out(rows, options.header_rows, options.skip_rows)
-
-
-def _read(
-    kind: str, content: bytes, text: str, name: str, ending: str, options: ReadOptions
-) -> Rows:
-    if kind == "csv":
-        return read_delimited_rows(text, name, ending, options.delimiter)
-    if kind == "jsonl":
-        return read_json_line_rows(text, name)
-    if kind == "parquet":
-        return read_parquet_rows(content, name)
-    if kind in _OPENERS:
-        book = _OPENERS[kind](content, name)
-        return read_sheet_rows(book, name, options.sheet, options.show_hidden)
-    read = {"json": read_json_rows, "html": read_html_rows, "markdown": read_markdown_rows}[kind]
-    return read(text, name, options.which)
 
 
 def _unpacked(content: bytes, name: str) -> bytes:
@@ -291,17 +321,17 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
             members = zipfile.ZipFile(io.BytesIO(content)).namelist()
         except Exception:  # of whatever is broken in it
             members = []
-        if named in _SHEETS and not members:
+        if named in WORKBOOKS and not members:
             return named  # its reader says what is wrong
-        for kind, member in _MEMBERS.items():
-            if member in members:
+        for kind, one in FORMATS.items():
+            if one.member in members:
                 return kind
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
             raise _other(other)
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
-    if named in ("parquet", *_SHEETS) and b"\x00" in content[:1024] and not is_utf16:
-        raise ValueError(f"expected {_NAMES[named]}, got something else")
+    if named in ("parquet", *WORKBOOKS) and b"\x00" in content[:1024] and not is_utf16:
+        raise ValueError(f"expected {FORMATS[named].title}, got something else")
     return "text"
 
 
