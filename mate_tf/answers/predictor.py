@@ -273,7 +273,7 @@ class Predictor:
 
         A follow-up whose rows have no answer is asked once more, about the whole table.
         """
-        if os.getpid() != self._process:  # TensorFlow's threads do not survive a fork
+        if os.getpid() != self._process:  # threads do not survive a fork
             raise RuntimeError(
                 "expected the process that loaded the model, got one forked from it; load the "
                 "model after the fork, or start processes with multiprocessing.get_context('spawn')"

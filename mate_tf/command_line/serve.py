@@ -14,7 +14,6 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, showing_logs
-from mate_tf.private_apis import return_memory
 from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
@@ -150,9 +149,8 @@ class _Loading(threading.Thread):
         alternatives, min_score = options.num_alternatives, options.min_score
         options.num_alternatives, options.min_score = MOST_ALTERNATIVES, 0.0
         options.max_tokens = options.max_tokens or _max_tokens(options)
-        predictor = arguments.load_model(options, any_length=True)
+        predictor = arguments.load_model(options)
         _warm_up(predictor)
-        return_memory()
         self._service.begin(predictor, alternatives, min_score)
         used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
         memory = "" if used is None else f", {used / 1e9:.1f} GB of memory"
