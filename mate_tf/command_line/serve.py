@@ -57,8 +57,6 @@ exit status:
 """
 _LIMITS = dataclasses.fields(Limits)
 _MAX_TOKENS = 2048
-_SHORT = 128
-_COLUMNS = 4  # of the tables that are asked before the first client's
 
 
 def add_arguments(parser: Any) -> None:
@@ -205,17 +203,12 @@ def _max_tokens(options: argparse.Namespace) -> int:
 
 
 def _warm_up(predictor: Any) -> None:
-    """Asks a short question and the longest, which takes the most memory.
-
-    The server then holds about what it will hold.
-    """
+    """Asks a question, so that no client waits for what comes but once."""
     from absl import logging
 
     from mate_tf.tables.table import Question, Table
 
-    for num_tokens in (_SHORT, max(_SHORT, predictor.max_seq_length or _MAX_TOKENS)):
-        num_rows = max(1, (num_tokens - 3) // _COLUMNS - 1)  # [CLS] question [SEP], the header
-        table = Table.from_rows([["a"] * _COLUMNS] * num_rows, header=["a"] * _COLUMNS)
-        for _, _, answer in predictor.answer_all([(table, Question("a"))]):
-            if isinstance(answer, ValueError):
-                logging.info("not warmed up at %d tokens: %s", num_tokens, answer)
+    table = Table.from_rows([["a"]], header=["a"])
+    for _, _, answer in predictor.answer_all([(table, Question("a"))]):
+        if isinstance(answer, ValueError):
+            logging.info("not warmed up: %s", answer)
