@@ -37,8 +37,7 @@ Retry-After if too much waits. No request makes the server read or write a file.
   GET /metrics              for Prometheus: questions, seconds, queue, refusals, memory
 
 The server listens at once, and prints "ready" when the model has answered its first questions, with
-the memory that it then takes. --max-tokens is 2048 by default. The default model takes 1.1 GB, and
-up to 1.3 GB while it answers, or 1.5 and 1.8 GB with 16384. The server speaks plain HTTP and asks
+the memory that it then takes. --max-tokens is 2048 by default. The server speaks plain HTTP and asks
 nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does. docs/serving.md
 and deploy/ have more.
 """
@@ -151,7 +150,7 @@ class _Loading(threading.Thread):
         _warm_up(predictor)
         self._service.begin(predictor, alternatives, min_score)
         used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
-        memory = "" if used is None else f", {used / 1e9:.1f} GB of memory"
+        memory = "" if used is None else f", {used / 1e6:.0f} MB of memory"
         say(f"ready: {options.max_tokens} tokens at most{memory}")
 
 
