@@ -36,10 +36,10 @@ Retry-After if too much waits. No request makes the server read or write a file.
   GET /v2/health/live       whether the server lives, and /v2/health/ready whether the model does
   GET /metrics              for Prometheus: questions, seconds, queue, refusals, memory
 
-The server listens at once, and prints "ready" when the model has answered its first questions, with
-the memory that it then takes. --max-tokens is 2048 by default. The server speaks plain HTTP and asks
-nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does. docs/serving.md
-and deploy/ have more.
+The server listens at once, and prints "ready" when the model has answered its first question, with
+the memory that it then takes. --max-tokens is 2048 by default. The server speaks plain HTTP and
+asks nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does.
+docs/serving.md and deploy/ have more.
 """
 EPILOG = """\
 example:

@@ -169,7 +169,7 @@ async def predict(service: Named, request: fastapi.Request) -> Response:
 @_routes.get(f"{_MODEL}/ready", name="model_ready_v2")
 @_routes.get(f"{_MODEL_VERSION}/ready", name="version_ready", **_VERSION)
 async def model_ready(service: Named) -> dict[str, str | bool]:
-    """Whether the model has answered its first questions."""
+    """Whether the model has answered its first question."""
     return {"name": service.name, "ready": service.check_ready()}
 
 
@@ -190,7 +190,7 @@ async def live() -> dict[str, bool]:
 @_routes.get("/v2/health/ready")
 @_routes.head("/v2/health/ready", include_in_schema=False)
 async def ready(service: Served) -> dict[str, bool]:
-    """Whether the model has answered its first questions."""
+    """Whether the model has answered its first question."""
     return {"ready": service.check_ready()}
 
 
