@@ -4,8 +4,6 @@ Names are imported on first use, so that reading a table does not wait for Tenso
 """
 
 import importlib
-import os
-import sys
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -43,16 +41,12 @@ if TYPE_CHECKING:
 def __getattr__(name: str) -> Any:
     if name not in _WHERE:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from mate_tf.private_apis import without_chatter
-
     where = _WHERE[name]
-    if where not in sys.modules:
-        # TensorFlow's C++ side logs harmless errors on machines without a GPU; what matters is
-        # raised.
-        os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-        with without_chatter():
-            importlib.import_module(where)
-    return getattr(sys.modules[where], name)
+    if where.startswith(("mate_tf.layers", "mate_tf.models")):
+        from mate_tf.private_apis import import_tensorflow
+
+        import_tensorflow()
+    return getattr(importlib.import_module(where), name)
 
 
 def __dir__() -> list[str]:

@@ -6,8 +6,6 @@ uses such names. Each library is imported by the function that needs it.
 """
 
 import contextlib
-import ctypes
-import gc
 import importlib
 import os
 import re
@@ -21,31 +19,6 @@ if TYPE_CHECKING:
 
 # Informative lines of TensorFlow's C++ side, and what it writes before the first of them.
 _CHATTER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog\(\) ")
-# Options of glibc's mallopt: no block is mapped by itself, which takes time for each; there is one
-# arena; what is free at its end goes back to the system beyond 256 MiB.
-_MALLOC = {"M_MMAP_MAX": (-4, 0), "M_ARENA_MAX": (-8, 1), "M_TRIM_THRESHOLD": (-1, 1 << 28)}
-_KERAS_MAY_TAKE = ("cv2", "matplotlib", "pandas", "pyarrow", "scipy", "sklearn")
-
-
-def use_system_memory() -> None:
-    """Makes TensorFlow take memory from glibc, for `return_memory`; before its first operation.
-
-    oneDNN's own allocator keeps the most that was ever in use. Other systems stay as they are.
-    """
-    os.environ.setdefault("TF_ONEDNN_USE_SYSTEM_ALLOCATOR", "1")
-    for option, value in _MALLOC.values():
-        _of_malloc("mallopt", option, value)
-
-
-def return_memory() -> None:
-    """Gives the system back what glibc keeps of the memory that was freed."""
-    _of_malloc("malloc_trim", 0)
-
-
-def _of_malloc(name: str, *arguments: int) -> None:
-    function = getattr(ctypes.CDLL(None), name, None) if sys.platform == "linux" else None
-    if function is not None:
-        function(*arguments)
 
 
 def import_extra(module: str, extra: str, purpose: str) -> Any:
@@ -64,26 +37,14 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow for a program: in half the time, and without its informative lines.
+    """Imports TensorFlow without its informative lines.
 
-    Keras imports what it may be given objects of, as far as it is installed, and this project gives
-    it none. So these packages are hidden from it meanwhile. And the garbage collector, which finds
-    nothing among modules, waits.
+    Its C++ side logs harmless errors on machines without a GPU; what matters is raised.
     """
-    if "tensorflow" in sys.modules:
-        return
-    hidden = [name for name in _KERAS_MAY_TAKE if name not in sys.modules]
-    was_enabled = gc.isenabled()
-    gc.disable()
-    sys.modules.update(dict.fromkeys(hidden))  # type: ignore[arg-type]  # None: not installed
-    try:
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+    if "tensorflow" not in sys.modules:
         with without_chatter():
             importlib.import_module("tensorflow")
-    finally:
-        for name in hidden:
-            del sys.modules[name]
-        if was_enabled:
-            gc.enable()
 
 
 # --- TensorFlow, 2.20 and 2.21 ---

@@ -63,11 +63,14 @@ def draw(address: str, folder: pathlib.Path) -> None:
             page = browser.new_page(viewport=window, color_scheme=scheme)
             page.set_default_timeout(240_000)
             page.goto(address)
-            page.wait_for_selector("#result .views")
+            page.wait_for_selector("#result .answer")
             if question:
                 page.get_by_label("Question").fill(question)
                 page.keyboard.press("Enter")
-                page.wait_for_selector("#result .not-sure ~ .views")
+                page.wait_for_selector("#result .not-sure")
+            page.locator("#look").click()
+            page.wait_for_selector("#result .views")
+            if question:
                 page.evaluate("document.activeElement.blur()")
             page.mouse.move(0, 0)
             page.wait_for_timeout(1000)  # what moves and fades has come to rest

@@ -51,7 +51,7 @@ def scores(model: pathlib.Path | None, trade: str) -> Iterator[str]:
     from mate_tf.evaluation.scoring import expected_calibration_error, is_correct
     from mate_tf.serving.loading import from_pretrained
 
-    predictor = from_pretrained(model, any_length=True) if model else from_pretrained()
+    predictor = from_pretrained(model) if model else from_pretrained()
     held_out = list[tuple[float, bool]]()
     for number, path in enumerate(files(trade)):
         answered = [

@@ -13,7 +13,7 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.compilation import constant_kernels, many_shapes
 
 Batch = Mapping[str, tf.Tensor]
-_FEW_TOKENS = 2048  # of a call that makes no graph, and of a sequence that gains nothing by XLA
+_FEW_TOKENS = 2048  # of a sequence that gains nothing by XLA
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
@@ -51,16 +51,13 @@ def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
 def inference_function(
     model: keras.layers.Layer,
     pack_kernels: bool | None = None,
-    first_eagerly: bool = False,
-    any_length: bool = False,
 ) -> Callable[[TokenFeatures], Any]:
     """A graph function of token features, int32 [B, S] each, that computes `model(features)`.
 
     In the scope of a strategy, where the model was built, its replicas share each batch.
-    It is traced for the first length alone, which takes a third of the time, and then for all
-    others, once for short ones and once for those of more than 2,048 tokens; batches may have any
-    size. For each of the latter and the first, XLA compiles small parts in half a second more: pad
-    to a few lengths.
+    It is traced once for short sequences and once for those of more than 2,048 tokens; batches may
+    have any size. For each length of the latter, XLA compiles small parts in half a second more:
+    pad to a few lengths.
 
     Args:
         model: built; a `TableEncoder` or a task's model.
@@ -69,9 +66,6 @@ def inference_function(
             the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
             bfloat16 on a CPU; there is then one graph for all lengths, with one copy. Otherwise
             weights that change later are seen.
-        first_eagerly: whether the first call makes no graph, if it has few tokens: one
-            short answer takes less time than making a graph.
-        any_length: whether the graphs are for all lengths, the first included.
 
     Example:
         >>> from mate_tf.config import EncoderConfig
@@ -92,11 +86,9 @@ def inference_function(
     kernels = constant_kernels if pack_kernels else contextlib.nullcontext
 
     @functools.cache
-    def function_of(
-        names: tuple[str, ...], length: int | None, is_short: bool
-    ) -> Callable[..., Any]:
+    def function_of(names: tuple[str, ...], is_short: bool) -> Callable[..., Any]:
         shapes = many_shapes if is_short else contextlib.nullcontext
-        spec = tf.TensorSpec([None, length], tf.int32)
+        spec = tf.TensorSpec([None, None], tf.int32)
 
         @tf.function(input_signature=[spec] * len(names), autograph=False)
         def run(*given: tf.Tensor) -> Any:
@@ -107,21 +99,10 @@ def inference_function(
 
         return run
 
-    first_length: int | None = None
-    is_first = first_eagerly
-
     def call(features: TokenFeatures) -> Any:
-        nonlocal first_length, is_first
-        was_first, is_first = is_first, False
-        if was_first and tf.size(features.input_ids) <= _FEW_TOKENS:
-            return model(features, training=False)
-        length = features.input_ids.shape[1]
-        if first_length is None and not (pack_kernels or any_length):
-            first_length = length
         given = _given(features)
-        of_length = length if length == first_length else None
-        is_short = of_length is None and length <= _FEW_TOKENS and not pack_kernels
-        return function_of(tuple(given), of_length, is_short)(*given.values())
+        is_short = features.input_ids.shape[1] <= _FEW_TOKENS and not pack_kernels
+        return function_of(tuple(given), is_short)(*given.values())
 
     return call
 

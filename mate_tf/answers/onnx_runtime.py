@@ -107,6 +107,9 @@ class OnnxModel:
                 f"expected {weights} to be the weights that {graph} was made for, got a file of "
                 f"other weights or another size{remedy}"
             )
+        # What a long sequence took goes back to the system.
+        self._run_options = onnxruntime.RunOptions()
+        self._run_options.add_run_config_entry("memory.enable_memory_arena_shrinkage", "cpu:0")
         self._names = [given.name for given in self._session.get_inputs()]
         self._outputs = [output.name for output in self._session.get_outputs()]
 
@@ -125,7 +128,8 @@ class OnnxModel:
         """The outputs of one sequence of a batch, without its padding."""
         features = batch.map(lambda values: values[index, :length])  # [S]
         inputs = graph_inputs(features, self._encoder)
-        values = self._session.run(self._outputs, {name: inputs[name] for name in self._names})
+        given = {name: inputs[name] for name in self._names}
+        values = self._session.run(self._outputs, given, self._run_options)
         return head_outputs(dict(zip(self._outputs, values, strict=True)), features, self._task)
 
 

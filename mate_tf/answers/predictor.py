@@ -263,7 +263,7 @@ class Predictor:
             return ConversionError("empty", "expected a question, got an empty one")
         if view.table is not None and not is_original and english.asks_nothing(text):
             problem = f"expected a question about the table, got {cut(text, 40)!r}"
-            return ConversionError(ASKS_NOTHING, problem)
+            return ConversionError("no question", problem)
         if isinstance(example, ConversionError):
             return example
         return Prepared(view.table, view.question, example, view.rows)
@@ -273,7 +273,7 @@ class Predictor:
 
         A follow-up whose rows have no answer is asked once more, about the whole table.
         """
-        if os.getpid() != self._process:  # TensorFlow's threads do not survive a fork
+        if os.getpid() != self._process:  # threads do not survive a fork
             raise RuntimeError(
                 "expected the process that loaded the model, got one forked from it; load the "
                 "model after the fork, or start processes with multiprocessing.get_context('spawn')"
@@ -352,9 +352,6 @@ class Predictor:
         padded = padded_length(num_tokens)
         # Absolute positions may end here.
         return min(padded, self._builder.config.max_seq_length or padded)
-
-
-ASKS_NOTHING = "no question"  # a reason of a ConversionError
 
 
 def _question(question: str | Question, after: Answer | None) -> Question:

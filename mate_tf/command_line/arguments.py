@@ -196,7 +196,6 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
     is loaded, where one of the tables cannot fit.
     """
     from mate_tf.features.tokenized_table import check_least_size
-    from mate_tf.private_apis import import_tensorflow
     from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
@@ -212,9 +211,6 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
         "num_alternatives": getattr(options, "num_alternatives", None),
     }
     stored = loading.find_model(find_model(options.model), options.revision, options.architecture)
-    how = given["runtime"], options.architecture, options.dtype
-    if loading.runtime_of(stored, *how) == "tensorflow":
-        import_tensorflow()
     changed = {key: value for key, value in limits.items() if value is not None}
     for table in tables:
         check_least_size(dataclasses.replace(stored.feature_config, **changed), table)

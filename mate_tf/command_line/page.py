@@ -6,15 +6,15 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, showing_logs
-from mate_tf.private_apis import use_system_memory
 
 HELP = "open a page in the browser that answers questions"
 DESCRIPTION = """\
 Opens a page that answers questions about tables: pip install 'mate_tf[page]'.
 
 Drop a file or paste a table from a spreadsheet, and ask. The answer comes with the table and its
-cells in colour, what was computed from them, whether the model is sure, the next best answers, and
-where the model looked. A follow-up is asked about the rows of the answer before it.
+cells in colour, what was computed from them, whether the model is sure, and the next best answers.
+Where TensorFlow is installed, a button loads it and shows where the model looked. A follow-up is
+asked about the rows of the answer before it.
 
 The page takes nothing from other hosts and tells them nothing. It is served to this machine alone,
 unless --host=0.0.0.0 serves it to the network, for a phone in it, say. It asks nobody who they are.
@@ -59,7 +59,6 @@ def run(options: argparse.Namespace) -> None:
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     name = arguments.find_model(options.model)
     import_gradio(options.mcp)
-    use_system_memory()
     with showing_logs():
         predictor = arguments.load_model(options)
         end_on_signals()

@@ -14,7 +14,6 @@ from typing import Any
 
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say, showing_logs
-from mate_tf.private_apis import return_memory
 from mate_tf.serving.http import Limits
 
 HELP = "serve a model over HTTP"
@@ -26,7 +25,7 @@ The answers come in the order of the instances: {"predictions": [{"answer": "Rom
 "value": null, "score": 0.97, "answered": true, "alternatives": [], ...}]}. An instance may have
 "questions", a list, and "previous", the prediction before a follow-up question. A table may be
 rows, columns by name or CSV text. A request may have "alternatives" and "min_score". Cells are
-texts, numbers, truth values or null. Questions that wait are answered together.
+texts, numbers, truth values or null.
 
 What cannot be answered gets a 4xx and {"error": "expected 2 cells as in the header, got 3",
 "code": "ragged", "where": "instances[0].table.rows[4]"}: 400 for what is no such request, 413 for
@@ -35,13 +34,12 @@ Retry-After if too much waits. No request makes the server read or write a file.
 
   GET /docs                 the interface, and /openapi.json
   GET /v2/health/live       whether the server lives, and /v2/health/ready whether the model does
-  GET /metrics              for Prometheus: questions, seconds, batches, queue, refusals, memory
+  GET /metrics              for Prometheus: questions, seconds, queue, refusals, memory
 
-The server listens at once, and prints "ready" when the model has answered its first questions, with
-the memory that it then takes. --max-tokens is 2048 by default. The default model takes 1.1 GB, and
-up to 1.3 GB while it answers, or 1.5 and 1.8 GB with 16384. The server speaks plain HTTP and asks
-nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does. docs/serving.md
-and deploy/ have more.
+The server listens at once, and prints "ready" when the model has answered its first question, with
+the memory that it then takes. --max-tokens is 2048 by default. The server speaks plain HTTP and
+asks nobody who they are: let others in (--host=0.0.0.0) only behind a proxy that does.
+docs/serving.md and deploy/ have more.
 """
 EPILOG = """\
 example:
@@ -58,8 +56,6 @@ exit status:
 """
 _LIMITS = dataclasses.fields(Limits)
 _MAX_TOKENS = 2048
-_SHORT = 128
-_COLUMNS = 4  # of the tables that are asked before the first client's
 
 
 def add_arguments(parser: Any) -> None:
@@ -83,11 +79,7 @@ def add_arguments(parser: Any) -> None:
         --max-body-bytes=N  most bytes of a request, also once it is unpacked
         --max-questions=N  most questions of a request
         --max-cells=N  most cells of a table
-        --max-cell-characters=N  most characters of a cell
-        --max-question-characters=N  most characters of a question
-        --max-alternatives=N  most alternatives that a request may ask for
         --max-waiting-bytes=N  most bytes of all requests at once; others wait to be read
-        --max-batch-tokens=N  most tokens that are answered at once, with padding
         --max-connections=N  most connections at once; then the longest idle one is closed
         --body-seconds=S  in which a request has to arrive, its head and then its body
         --reply-seconds=S  in which a request has to be answered, or it gets a 503
@@ -148,16 +140,17 @@ class _Loading(threading.Thread):
     def _load(self) -> None:
         from prometheus_client import REGISTRY
 
+        from mate_tf.serving.http.schema import MOST_ALTERNATIVES
+
         options = self._options
         alternatives, min_score = options.num_alternatives, options.min_score
-        options.num_alternatives, options.min_score = self._service.limits.max_alternatives, 0.0
+        options.num_alternatives, options.min_score = MOST_ALTERNATIVES, 0.0
         options.max_tokens = options.max_tokens or _max_tokens(options)
-        predictor = arguments.load_model(options, any_length=True)
+        predictor = arguments.load_model(options)
         _warm_up(predictor)
-        return_memory()
         self._service.begin(predictor, alternatives, min_score)
         used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
-        memory = "" if used is None else f", {used / 1e9:.1f} GB of memory"
+        memory = "" if used is None else f", {used / 1e6:.0f} MB of memory"
         say(f"ready: {options.max_tokens} tokens at most{memory}")
 
 
@@ -167,7 +160,7 @@ def _end(loading: _Loading, service: Any, app: Any) -> int:
 
     if loading.error is not None:
         raise loading.error
-    is_cut_off = app.has_cut_off or not (service.batcher is None or service.batcher.close(1.0))
+    is_cut_off = app.has_cut_off or not (service.questions is None or service.questions.close(1.0))
     if is_cut_off:
         logging.error("not all that was asked was answered within the grace period")
         logging.flush()
@@ -209,17 +202,12 @@ def _max_tokens(options: argparse.Namespace) -> int:
 
 
 def _warm_up(predictor: Any) -> None:
-    """Asks a short question and the longest, which takes the most memory.
-
-    The server then holds about what it will hold.
-    """
+    """Asks a question, so that no client waits for what comes but once."""
     from absl import logging
 
     from mate_tf.tables.table import Question, Table
 
-    for num_tokens in (_SHORT, max(_SHORT, predictor.max_seq_length or _MAX_TOKENS)):
-        num_rows = max(1, (num_tokens - 3) // _COLUMNS - 1)  # [CLS] question [SEP], the header
-        table = Table.from_rows([["a"] * _COLUMNS] * num_rows, header=["a"] * _COLUMNS)
-        for _, _, answer in predictor.answer_all([(table, Question("a"))]):
-            if isinstance(answer, ValueError):
-                logging.info("not warmed up at %d tokens: %s", num_tokens, answer)
+    table = Table.from_rows([["a"]], header=["a"])
+    for _, _, answer in predictor.answer_all([(table, Question("a"))]):
+        if isinstance(answer, ValueError):
+            logging.info("not warmed up: %s", answer)

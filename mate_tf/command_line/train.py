@@ -137,9 +137,7 @@ def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> N
         asked = read_asked(data_dir / "dev.jsonl", limit=_MOST_CALIBRATED)
         name = read_conversion(model_dir).tagger
         tagger = load_tagger(name) if name else None
-        predictor = from_pretrained(
-            model_dir, tagger=tagger, calibrated=False, num_alternatives=1, any_length=True
-        )
+        predictor = from_pretrained(model_dir, tagger=tagger, calibrated=False, num_alternatives=1)
         observed = observe(arguments.answers(predictor, asked), asked.task)
         calibration = calibrate([observed], start=calibration)
         say(f"scores: calibrated on {len(observed.scores)} questions of dev, as those of the start")

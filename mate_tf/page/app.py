@@ -36,7 +36,6 @@ _MOST_SESSIONS = 1000  # whose histories are kept
 _PORTS = range(7860, 7960)
 _SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 1  # for answers that are on their way
-Answers = Iterator[tuple[str, Asked | None]]
 _FOLDER = pathlib.Path(__file__).parent
 _VARIABLE = "GRADIO_TEMP_DIR"  # where Gradio keeps visitors' files
 
@@ -149,6 +148,12 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
                     **chips,
                 )
                 ui.result = gr.HTML(html, js_on_load=None, elem_id="result")
+                ui.look = gr.Button(
+                    "Where did the model look? (loads TensorFlow: some seconds, 1 GB of memory)",
+                    size="sm",
+                    visible=bool(past) and page.may_look,
+                    elem_id="look",
+                )
             with gr.Column(elem_id="more"):
                 ui.earlier = gr.Dataset(
                     label="Asked about this table",
@@ -178,12 +183,12 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
 def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
     """Connects events with functions."""
     table = [ui.result, ui.panel, ui.link, *ui.reading]
-    kept = [ui.history, ui.earlier, ui.follow]
+    kept = [ui.history, ui.earlier, ui.follow, ui.look]
     given = [ui.file, ui.pasted]
     hidden = gr.update(visible=False)
 
     def forgotten() -> list[Any]:
-        return [(), hidden, gr.update(visible=False, value=False)]
+        return [(), hidden, gr.update(visible=False, value=False), hidden]
 
     def remembered(past: tuple[Asked, ...], one: Asked | None) -> list[Any]:
         if one is None:
@@ -191,7 +196,8 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         others = [old for old in past if (old.question, old.after) != (one.question, one.after)]
         past = (one, *others)[:MOST_ASKED]
         earlier = gr.update(samples=[[old.label] for old in past], visible=True)
-        return [past, earlier, gr.update(visible=one.has_cells, value=False)]
+        follow = gr.update(visible=one.has_cells, value=False)
+        return [past, earlier, follow, gr.update(visible=page.may_look)]
 
     def shown(path: str | None, text: str, options: Sequence[Any] = DEFAULTS) -> list[Any]:
         table = page.show(path, text, options)
@@ -215,30 +221,27 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
             return [is_example, *(gr.skip() for _ in (*table, *kept))]
         return [is_example, *show_given(None, text)]
 
-    def answered(answers: Answers, past: tuple[Asked, ...], *others: Any) -> Iterator[list[Any]]:
-        """The answer with all that changes with it, and then the answer once more."""
-        html, one = next(answers)
-        yield [html, *others, *remembered(past, one)]
-        for html, _ in answers:
-            yield [html, *(gr.skip() for _ in (*others, *kept))]
-
     def ask_given(
         path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *options
-    ) -> Iterator[list[Any]]:
+    ) -> list[Any]:
         after = past[0].answer if follows and past else None
-        yield from answered(page.ask(path, text, words, options, after), past, hidden)
+        html, one = page.ask(path, text, words, options, after)
+        return [html, hidden, *remembered(past, one)]
 
-    def ask_example(index: int) -> Iterator[list[Any]]:
+    def ask_example(index: int) -> list[Any]:
         words, text, _ = EXAMPLES[index]
-        others = [None, text, words, *shown(None, text)[1:]]
-        yield from answered(page.ask(None, text, words), (), *others)
+        html, one = page.ask(None, text, words)
+        return [html, None, text, words, *shown(None, text)[1:], *remembered((), one)]
 
     def ask_again(
         index: int, path: str | None, text: str, past: tuple[Asked, ...], *options: Any
-    ) -> Iterator[list[Any]]:
+    ) -> list[Any]:
         old = past[index]
-        answers = page.ask(path, text, old.question, options, old.after)
-        yield from answered(answers, past, old.question, hidden)
+        html, one = page.ask(path, text, old.question, options, old.after)
+        return [html, old.question, hidden, *remembered(past, one)]
+
+    def look(path: str | None, text: str, past: tuple[Asked, ...], *options: Any) -> str:
+        return page.look(path, text, past[0], options)
 
     quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}
     seen = {**quiet, "show_progress": "minimal", "show_progress_on": ui.result}
@@ -262,6 +265,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
             [ui.result, ui.question, ui.link, *kept],
             **seen,
         ),
+        ui.look.click(look, [*given, ui.history, *ui.reading], ui.result, **seen),
     ]
 
     def reads(

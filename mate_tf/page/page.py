@@ -1,21 +1,19 @@
 """The page's answers to a table, a question and its history, as HTML, without Gradio."""
 
 import csv
+import importlib.util
 import io
 import json
 import logging
 import pathlib
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
-
-import numpy as np
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.page.visitors import Reader
-from mate_tf.private_apis import return_memory
 from mate_tf.reading.files import ReadOptions
 from mate_tf.tables.drawing import cut, error_text, table_html, with_names
 from mate_tf.tables.table import Table
@@ -136,6 +134,7 @@ class Page:
     def __init__(self, predictor: Any):
         self._predictor = predictor
         self._reader = Reader()
+        self.may_look = importlib.util.find_spec("tensorflow") is not None
 
     def table(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Table:
         """The table of a file at a path, or else the one that somebody pasted as text.
@@ -173,41 +172,46 @@ class Page:
         question: str,
         options: Sequence[Any] = DEFAULTS,
         after: Answer | None = None,
-    ) -> Iterator[tuple[str, Asked | None]]:
-        """Yields the answer as HTML with its table, and then again with where the model looked.
+    ) -> tuple[str, Asked | None]:
+        """The answer as HTML with its table; or why there is none.
 
-        Where there is no answer it yields once, why. Where it looked takes longer than the answer.
         `file`, `pasted` and `options` are as of `table`. A follow-up comes `after` an answer.
         """
         try:
             table = self.table(file, pasted, options)
         except Exception as error:
-            yield _error(error, file), None
-            return
+            return _error(error, file), None
         cells = () if after is None else after.guess.cells
         if any(c.row >= table.num_rows or c.column >= table.num_columns for c in cells):
             after = None  # it is of a table that was read in another way
         try:
             answer = self._predictor.answer(table, question, after)
         except Exception as error:
-            yield _error(error, file) + _valid(table_html(table)), None
-            return
+            return _error(error, file) + _valid(table_html(table)), None
         one = Asked(question.strip(), after, answer)
-        yield _valid(result_html(table, answer, {}, {}, answer.rows)), one
-        groups: dict[str, np.ndarray] = {}
+        return _valid(result_html(table, answer, {}, {}, answer.rows)), one
+
+    def look(
+        self, file: str | None, pasted: str, one: Asked, options: Sequence[Any] = DEFAULTS
+    ) -> str:
+        """An answer as HTML with where the model looked, by TensorFlow, for arguments of `ask`."""
+        groups: Any = {}
         of_question: dict[str, float] = {}
         note = ""
         try:
-            _, groups, of_question = self._predictor.attended_cells(table, question, after)
+            table = self.table(file, pasted, options)
+        except Exception as error:
+            return _error(error, file)
+        try:
+            _, groups, of_question = self._predictor.attended_cells(table, one.question, one.after)
         except Exception as error:
             note = note_html(f"It is not shown where the model looked: {_message(error)}")
-        finally:
-            return_memory()
-        yield _valid(result_html(table, answer, groups, of_question, answer.rows) + note), one
+        html = result_html(table, one.answer, groups, of_question, one.answer.rows)
+        return _valid(html + note)
 
     def warm_up(self) -> tuple[str, Asked | None]:
         """Asks the examples, so that no visitor waits for what comes but once; the first answer."""
-        first, *_ = [[*self.ask(None, one.table, one.question)][-1] for one in EXAMPLES]
+        first, *_ = [self.ask(None, one.table, one.question) for one in EXAMPLES]
         return first
 
     def link(self, file: str | None, pasted: str, question: str, *options: Any) -> str:
@@ -247,8 +251,6 @@ class Page:
             answer = self._predictor.answer(self.table(None, table), question)
         except Exception as error:
             return json.dumps({"error": _message(error)})
-        finally:
-            return_memory()
         return json.dumps(answer.to_dict())
 
 

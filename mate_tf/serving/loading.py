@@ -12,6 +12,7 @@ from mate_tf.answers.predictor import ModelFunction, Predictor
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import PART_OF_SPEECH, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.private_apis import import_tensorflow
 from mate_tf.serving.stored import StoredModel, check_longest, find_model
 from mate_tf.tables.part_of_speech import Tagger
 from mate_tf.task_configs import TableQAConfig
@@ -38,7 +39,6 @@ def from_pretrained(
     num_alternatives: int = 0,
     calibrated: bool = True,
     trust_graph: bool = False,
-    any_length: bool = False,
     runtime: Runtime | None = None,
     **feature_overrides,
 ) -> "PretrainedPredictor":
@@ -60,8 +60,6 @@ def from_pretrained(
         calibrated: whether scores follow the model's calibration, if it has one.
         trust_graph: whether an exported model answers through its own graph. It starts faster, but
             a graph can read and write files: see SECURITY.md.
-        any_length: whether the first answer makes the graph for tables of all lengths, as a server
-            needs it; otherwise it makes one for its own length, which is faster.
         runtime: "onnx" computes by ONNX Runtime on the CPU, in single precision and without
             TensorFlow; "tensorflow" by the Keras model, on a GPU too. None is "onnx" for a folder
             with a model.onnx, unless an architecture or a dtype is given.
@@ -104,13 +102,13 @@ def from_pretrained(
         assert isinstance(task, TableQAConfig) and folder, "no other model has a graph"
         run = OnnxModel(folder, stored.encoder_config, task)
     else:
+        import_tensorflow()
         import tensorflow as tf
 
         from mate_tf.answers.inference import inference_function
 
         batch_tokens *= tf.distribute.get_strategy().num_replicas_in_sync
-        eager = {"first_eagerly": not any_length, "any_length": any_length}
-        run = inference_function(model(dtype or "float32"), **eager)
+        run = inference_function(model(dtype or "float32"))
     return PretrainedPredictor(
         stored,
         run,
@@ -216,6 +214,7 @@ def _has_text() -> bool:
 
 def _exported_function(directory: str | pathlib.Path) -> ModelFunction:
     """The signature "features" of an exported model, as a function."""
+    import_tensorflow()
     import tensorflow as tf
     import tensorflow_text  # noqa: F401 (its operations are in the graph)
 

@@ -130,7 +130,7 @@ def test_small_parts_are_compiled_for_long_sequences_alone_where_any_length_come
 
     original = compilation.compiles_one_pass
     monkeypatch.setattr(compilation, "compiles_one_pass", compiles_one_pass)
-    run = inference_function(built("float32", SMALL), any_length=True)
+    run = inference_function(built("float32", SMALL))
     for length, expected in ((40, {False}), (48, set()), (2_176, {True}), (2_304, set())):
         found.clear()
         assert run(features(length)).sequence_output.shape[1] == length

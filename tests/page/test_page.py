@@ -27,15 +27,23 @@ def page():
 
 
 def last(page: Page, pasted: str, question: str, said=DEFAULTS, **options) -> str:
-    return [*page.ask(None, pasted, question, said, **options)][-1][0]
+    return page.ask(None, pasted, question, said, **options)[0]
 
 
-def test_an_answer_comes_before_where_the_model_looked(page):
-    first, then = page.ask(None, CAPITALS, "which city is in france?")
-    assert '<p class="text">paris</p>' in first[0] and "Row heads" not in first[0]
-    assert '<p class="text">paris</p>' in then[0] and "75 %" in then[0]
-    assert "25 % went to the question" in then[0] and first[1] == then[1]
-    assert first[1].label == "which city is in france? → paris"
+def test_an_answer_is_given_and_on_request_where_the_model_looked(page):
+    text, one = page.ask(None, CAPITALS, "which city is in france?")
+    assert '<p class="text">paris</p>' in text and "Row heads" not in text
+    assert one.label == "which city is in france? → paris"
+    text = page.look(None, CAPITALS, one)
+    assert '<p class="text">paris</p>' in text and "75 %" in text
+    assert "25 % went to the question" in text and "Row heads" in text
+    assert 'role="alert"' in page.look(None, "", one)
+
+
+def test_where_the_model_looked_is_offered_with_tensorflow_alone(page, monkeypatch):
+    assert page.may_look
+    monkeypatch.setitem(sys.modules, "tensorflow", None)
+    assert not Page(Fake()).may_look
 
 
 @cases(
@@ -48,14 +56,14 @@ def test_an_answer_comes_before_where_the_model_looked(page):
 )
 def test_what_cannot_be_asked_is_said(pasted, question, sentence):
     page = Page(Failing(ValueError(sentence[0].lower() + sentence[1:])))
-    ((text, asked),) = page.ask(None, pasted, question)
+    text, asked = page.ask(None, pasted, question)
     assert 'role="alert"' in text and sentence in text and asked is None
     assert ("italy" in text) == (pasted == CAPITALS)  # the table stays where there is one
 
 
 def test_an_error_is_cut_however_long_a_key_of_the_table_is(page):
     table = json.dumps({name * 100_000: [[1]] for name in "ab"})
-    ((error, _),) = page.ask(None, table, "which?")
+    error, _ = page.ask(None, table, "which?")
     assert error.startswith('<p class="error" role="alert">Expected the number of a table')
     shown = page.show(None, table).html
     tool = json.loads(page.ask_table(table, "which?"))["error"]
@@ -86,7 +94,8 @@ def test_what_is_no_sentence_of_ours_is_in_the_log_and_not_on_the_page(error, ca
 
 
 def test_an_answer_whose_attention_is_not_to_be_seen_is_still_given():
-    text = last(Page(Hidden()), CAPITALS, "which city?")
+    page = Page(Hidden())
+    text = page.look(None, CAPITALS, page.ask(None, CAPITALS, "which city?")[1])
     assert '<p class="text">rome</p>' in text and "view-1" not in text
     assert HIDDEN in text and 'role="alert"' not in text
 
@@ -94,11 +103,12 @@ def test_an_answer_whose_attention_is_not_to_be_seen_is_still_given():
 def test_a_follow_up_is_about_the_rows_of_the_answer_before():
     page = Page(Fake())
     moon = EXAMPLES[0].table
-    *_, (_, first) = page.ask(None, moon, "which landed in 1971?")
-    *_, (text, second) = page.ask(None, moon, "how many had 3?", after=first.answer)
+    _, first = page.ask(None, moon, "which landed in 1971?")
+    text, second = page.ask(None, moon, "how many had 3?", after=first.answer)
     assert second.after == first.answer and second.answer.rows == (2, 3)
-    assert text.count('<tr class="pale">') == 3 * 4  # in each view the rows that are not asked
-    *_, (_, third) = page.ask(None, CAPITALS, "which city?", after=second.answer)
+    assert text.count('<tr class="pale">') == 4  # the rows that are not asked
+    assert page.look(None, moon, second).count('<tr class="pale">') == 3 * 4  # in each view
+    _, third = page.ask(None, CAPITALS, "which city?", after=second.answer)
     assert third.after is None  # of another table
 
 

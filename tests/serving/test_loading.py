@@ -78,7 +78,7 @@ def texts(answers) -> list[str]:
 def test_a_run_and_what_is_exported_of_it_answer_alike(run, exported):
     of_run = mate_tf.from_pretrained(run).answer(TABLE, QUESTIONS)
     of_graph = mate_tf.from_pretrained(exported, trust_graph=True).answer(TABLE, QUESTIONS)
-    again = mate_tf.from_pretrained(exported, any_length=True).answer(TABLE, QUESTIONS)
+    again = mate_tf.from_pretrained(exported).answer(TABLE, QUESTIONS)
     assert len({answer.score for answer in of_run}) == len(QUESTIONS)
     for others in (of_graph, again):
         assert texts(others) == texts(of_run)

@@ -16,35 +16,28 @@ from pydantic.json_schema import models_json_schema
 from starlette.exceptions import HTTPException
 
 import mate_tf
-from mate_tf.answers.predictor import ASKS_NOTHING
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http import Limits, RefusedError, schema
-from mate_tf.serving.http.batching import Batcher
 from mate_tf.serving.http.body import ENCODINGS, JSON, Body
 from mate_tf.serving.http.connections import Connections
 from mate_tf.serving.http.limits import CODE, RequestLimits
+from mate_tf.serving.http.queue import Questions
 from mate_tf.serving.http.requests import MODEL_VERSION, Request, read_request, read_tensors
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
-_QUESTIONS = (1, 2, 4, 8, 16, 32, 64, 128)
 _HEAD_BYTES = 32 * 1024
 _SCHEMAS = "#/components/schemas/"
-
 
 # What Prometheus is told beside the Python client's metrics.
 _ANSWERED = Counter("mate_tf_questions", "questions that were answered")
 _TIMES = Histogram(
     "mate_tf_request_seconds", "seconds from a request's head to its reply", buckets=_SECONDS
 )
-_BATCHES = Histogram(
-    "mate_tf_batch_questions", "questions that were answered at once", buckets=_QUESTIONS
-)
 _WAITING = Gauge("mate_tf_waiting_questions", "questions that wait")
 _REFUSED = Counter("mate_tf_refused", "requests that were not answered, by reason", ["code"])
 
 
-def _refuse(code: str) -> None:
-    """Counts a request that was not answered, by the code that the client got."""
+def _count_refused(code: str) -> None:
     _REFUSED.labels(code).inc()
 
 
@@ -57,39 +50,36 @@ class Service:
         self._defaults = (0, 0.0)
         # Of JSON and tables, beside the event loop; small bodies have their own.
         self._readers = [ThreadPoolExecutor(1, name) for name in ("reader", "small_reader")]
-        self.batcher: Batcher | None = None
+        self.questions: Questions | None = None
 
     def begin(self, predictor: Any, alternatives: int, min_score: float) -> None:
         """Answers from now on, by default with so many alternatives and from a score on.
 
-        The predictor gives `Limits.max_alternatives`, and answers of any score.
+        The predictor gives `schema.MOST_ALTERNATIVES`, and answers of any score.
         """
         self._predictor = predictor
         self._defaults = (alternatives, min_score)
-        most = self.limits.max_batch_tokens
-        self.batcher = batcher = Batcher(predictor.answer_prepared, most, _BATCHES.observe)
-        _WAITING.set_function(lambda: batcher.num_waiting)
+        self.questions = questions = Questions(predictor.answer_prepared)
+        _WAITING.set_function(lambda: questions.num_waiting)
 
     def check_ready(self) -> bool:
         """True; RefusedError while the model is being loaded."""
-        if self.batcher is None:
+        if self.questions is None:
             message = "the model is being loaded"
             raise RefusedError("not_ready", message, status=503, retry_after=5)
         return True
 
     async def answer(self, body: Body, read: Callable[[Body, Limits, str], Request]) -> Any:
         """The reply to a body; RefusedError if it is no request or beyond the model's limits."""
-        assert self.batcher is not None, "expected a model that is ready"
+        assert self.questions is not None, "expected a model that is ready"
         run = asyncio.get_running_loop().run_in_executor
         reader = self._readers[body.is_small]
         request = await run(reader, read, body, self.limits, self.name)
         prepared = await run(reader, self._predictor.prepare, request.pairs)
         for place, question in zip(request.places, prepared, strict=True):
             if isinstance(question, ConversionError):
-                status = 400 if question.reason == ASKS_NOTHING else 413
-                code = question.reason.replace(" ", "_")
-                raise RefusedError(code, question.problem, place, status)
-        waiting = [asyncio.wrap_future(future) for future in self.batcher.submit(prepared)]
+                raise RefusedError(question.reason.replace(" ", "_"), question.problem, place)
+        waiting = [asyncio.wrap_future(future) for future in self.questions.submit(prepared)]
         try:
             answers = await asyncio.gather(*waiting)
         finally:
@@ -179,7 +169,7 @@ async def predict(service: Named, request: fastapi.Request) -> Response:
 @_routes.get(f"{_MODEL}/ready", name="model_ready_v2")
 @_routes.get(f"{_MODEL_VERSION}/ready", name="version_ready", **_VERSION)
 async def model_ready(service: Named) -> dict[str, str | bool]:
-    """Whether the model has answered its first questions."""
+    """Whether the model has answered its first question."""
     return {"name": service.name, "ready": service.check_ready()}
 
 
@@ -200,7 +190,7 @@ async def live() -> dict[str, bool]:
 @_routes.get("/v2/health/ready")
 @_routes.head("/v2/health/ready", include_in_schema=False)
 async def ready(service: Served) -> dict[str, bool]:
-    """Whether the model has answered its first questions."""
+    """Whether the model has answered its first question."""
     return {"ready": service.check_ready()}
 
 
@@ -268,12 +258,11 @@ def make_app(service: Service, log: Callable[[str], None]) -> RequestLimits:
         else:
             refused = error
         request.scope[CODE] = refused.code
-        _refuse(refused.code)
         return Response(refused.body, refused.status, refused.headers)
 
     app.add_exception_handler(HTTPException, refuse)
     app.add_exception_handler(RefusedError, refuse)
-    return RequestLimits(app, service.limits, _refuse, _TIMES.observe, log)
+    return RequestLimits(app, service.limits, _count_refused, _TIMES.observe, log)
 
 
 class Server(uvicorn.Server):
@@ -296,7 +285,7 @@ class Server(uvicorn.Server):
             proxy_headers=False,  # the log has the address of whoever is connected
             timeout_graceful_shutdown=max(1, int(limits.grace_seconds) - 1),
         )
-        connections = Connections(limits.max_connections, limits.body_seconds, _refuse)
+        connections = Connections(limits.max_connections, limits.body_seconds, _count_refused)
         config.load()
         inner: Any = config.http_protocol_class
         config.http_protocol_class = connections.protocol(inner)

@@ -8,6 +8,7 @@ import urllib.parse
 import uuid
 from collections.abc import AsyncIterator, Callable
 
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from mate_tf.serving.http import Limits, RefusedError, busy, stopping
@@ -110,8 +111,8 @@ class Exchange:
         given = dict(scope["headers"]).get(b"x-request-id", b"")
         self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex.encode()
         self.connection: Connection | None = scope.get("state", {}).get("connection")
+        self.asks = scope["method"] not in ("GET", "HEAD")  # health is never too much
         self.status: int | None = None
-        self.code = "ok"
         self.body = bytearray()
         self.start = time.monotonic()
 
@@ -122,18 +123,20 @@ class Exchange:
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.id)]
         await self._send(message)
 
+    @property
+    def code(self) -> str:
+        """The code of the refusal, or "ok"."""
+        return self._scope.get(CODE, "ok")
+
     def has_asked(self, version: str | None) -> None:
         """The request is there, in a version of HTTP; or None, and the reply begins."""
         if self.connection is not None:
             self.connection.asks_in = version
 
-    async def refuse(self, refused: RefusedError) -> None:
-        self.code, body = refused.code, refused.body
-        headers = refused.headers | {"content-length": str(len(body)), "connection": "close"}
-        lines = [(name.encode(), text.encode()) for name, text in headers.items()]
-        start = {"type": "http.response.start", "status": refused.status, "headers": lines}
-        await self.send(start)
-        await self._send({"type": "http.response.body", "body": body})
+    async def refuse(self, refused: RefusedError, receive: Receive) -> None:
+        self._scope[CODE] = refused.code
+        headers = refused.headers | {"connection": "close"}
+        await Response(refused.body, refused.status, headers)(self._scope, receive, self.send)
 
     def line(self) -> str:
         """A line of the access log: who, what, how it went; nothing of the contents."""
@@ -142,9 +145,9 @@ class Exchange:
             urllib.parse.quote(self._scope[name][:200], "/:", errors="replace")
             for name in ("method", "path")
         )
-        outcome = f"{self.status or '-'} {self._scope.get(CODE, self.code)}"
         size = f"{len(self.body)} bytes {time.monotonic() - self.start:.3f} s"
-        return f"{self.id.decode()} {client} {method} {path} {outcome} {size}"
+        outcome = f"{self.status or '-'} {self.code} {size}"
+        return f"{self.id.decode()} {client} {method} {path} {outcome}"
 
 
 class RequestLimits:
@@ -170,52 +173,41 @@ class RequestLimits:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         exchange = Exchange(scope, send)
-        is_asking = scope["method"] not in ("GET", "HEAD")  # health is never too much
-        self.num_asking += is_asking
+        self.num_asking += exchange.asks
         try:
             connection = exchange.connection
             with connection.busy(scope) if connection else contextlib.nullcontext():
                 await self._answer(scope, receive, exchange)
         finally:
-            self.num_asking -= is_asking
-            if is_asking or exchange.status not in (200, 503):  # not each probe
+            self.num_asking -= exchange.asks
+            if exchange.code != "ok":
+                self._on_refused(exchange.code)
+            if exchange.asks or exchange.status not in (200, 503):  # not each probe
                 self._log(exchange.line())
 
     async def _answer(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
-        try:
-            await self._read(scope, receive, exchange)
-            self._on_reply(time.monotonic() - exchange.start)
-        except RefusedError as refused:
-            self._on_refused(refused.code)
-            await exchange.refuse(refused)
-        except GoneError:
-            exchange.code = "gone"
-            self._on_refused("gone")
-        except asyncio.CancelledError:  # the grace period is over
-            self.has_cut_off = True
-            if exchange.status is None:
-                self._on_refused(stopping().code)
-                await exchange.refuse(stopping())
-            raise
-
-    async def _read(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:
-        if (
-            scope["method"] not in ("GET", "HEAD")
-            and self.num_asking > self._limits.max_connections
-        ):
-            raise busy("busy", "too many requests")
         version, headers = scope["http_version"], dict(scope["headers"])
-        if version not in ("1.0", "1.1"):
-            raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{version}")
         announced = headers.get(b"content-length", b"")[:20]
         try:
+            if exchange.asks and self.num_asking > self._limits.max_connections:
+                raise busy("busy", "too many requests")
+            if version not in ("1.0", "1.1"):
+                raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{version}")
             self.bodies.check_size(int(announced) if announced.isdigit() else 0)
             async with self.bodies.read(receive, exchange.body):
                 exchange.has_asked(version)
                 await self._reply(scope, receive, exchange)
+            self._on_reply(time.monotonic() - exchange.start)
         except RefusedError as refused:
             if refused.code == "body_too_large" and b"expect" not in headers:
                 await _pass_over(receive, self._limits.max_body_bytes)
+            await exchange.refuse(refused, receive)
+        except GoneError:
+            scope[CODE] = "gone"
+        except asyncio.CancelledError:  # the grace period is over
+            self.has_cut_off = True
+            if exchange.status is None:
+                await exchange.refuse(stopping(), receive)
             raise
 
     async def _reply(self, scope: Scope, receive: Receive, exchange: Exchange) -> None:

@@ -9,9 +9,6 @@ from typing import Any, NamedTuple
 from pydantic import TypeAdapter
 
 from mate_tf.answers.answer import Answer, apply_min_score
-from mate_tf.answers.follow_ups import FollowUp
-from mate_tf.reading.delimited import read_delimited_rows
-from mate_tf.reading.layout import lay_out
 from mate_tf.serving.http import Limits, RefusedError, schema
 from mate_tf.serving.http.body import Body, read_json
 from mate_tf.serving.http.schema import OUTPUTS, validated
@@ -51,16 +48,15 @@ def read_request(body: Body, limits: Limits, model_name: str = "") -> Request:
     if isinstance(document, dict) and "inputs" in document:
         return _read_pipeline(validated(_PIPELINE, document, limits), limits)
     request = validated(_PREDICT, document, limits)
+    pairs: list[Any] = []
+    places: list[str] = []
     sizes = [len(one.questions) if one.questions else None for one in request.instances]
     _check_number(sum(size or 1 for size in sizes), "instances", limits)
-    pairs: list[tuple[Table, Question]] = []
-    places: list[str] = []
     for index, one in enumerate(request.instances):
-        where = f"instances[{index}]"
-        table = _read_table(one.table, f"{where}.table", limits)
         for number, text in enumerate(one.questions or [one.question or ""]):
-            pairs.append((table, _question(table, text, one.previous, f"{where}.previous")))
-            places.append(f"{where}.questions[{number}]" if one.questions else where)
+            pairs.append((one.table, one.asked(text)))
+            end = f".questions[{number}]" if one.questions else ""
+            places.append(f"instances[{index}]{end}")
 
     def reply(answers: list[Answer]) -> Any:
         values = (answer.to_dict() for answer in answers)
@@ -75,13 +71,7 @@ def _read_pipeline(request: schema.PipelineRequest, limits: Limits) -> Request:
     queries = inputs if isinstance(inputs, list) else [inputs]
     _check_number(len(queries), "inputs", limits)
     places = [f"inputs[{i}]" for i in range(len(queries))] if queries is inputs else ["inputs"]
-    pairs = [
-        (
-            _read_table(one.table, f"{where}.table", limits),
-            Question(one.query or one.question or ""),
-        )
-        for one, where in zip(queries, places, strict=True)
-    ]
+    pairs: list[Any] = [(one.table, Question(one.query or one.question or "")) for one in queries]
 
     def reply(answers: list[Answer]) -> Any:
         values = [
@@ -106,20 +96,24 @@ def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
     are named, or all. Errors are as of `read_request`.
     """
     request = validated(_INFER, body.read(limits), limits)
-    texts, tables = _tensors(request, limits)
-    places = [f"question[{index}]" for index in range(len(texts))]
-    read = [_read_text(text, f"table[{index}]", limits) for index, text in enumerate(tables)]
-    pairs = [
-        (table, Question(validated(_TEXT, text, limits, where)))
-        for table, text, where in zip(read * (len(texts) // len(read)), texts, places, strict=True)
+    data = {tensor.name: tensor.data for tensor in request.inputs}
+    _check_number(len(data["question"]), "inputs", limits)
+    places = [f"question[{index}]" for index in range(len(data["question"]))]
+    questions = [
+        Question(validated(_TEXT, text, limits, where))
+        for text, where in zip(data["question"], places, strict=True)
     ]
+    tables = [
+        _read_table(text, f"table[{index}]", limits) for index, text in enumerate(data["table"])
+    ]
+    pairs = [*zip(tables * (len(questions) // len(tables)), questions, strict=True)]
     names: list[str] = list(dict.fromkeys(one.name for one in request.outputs or ()))
 
     def reply(answers: list[Answer]) -> Any:
         rows = [(one.text, one.score, json.dumps(one.to_dict())) for one in answers]
-        data = dict(zip(OUTPUTS, zip(*rows, strict=True), strict=True))
+        values = dict(zip(OUTPUTS, zip(*rows, strict=True), strict=True))
         outputs = [
-            {"name": name, "shape": [len(rows)], "datatype": OUTPUTS[name], "data": data[name]}
+            {"name": name, "shape": [len(rows)], "datatype": OUTPUTS[name], "data": values[name]}
             for name in names or OUTPUTS
         ]
         ids = {"model_name": model_name, "model_version": MODEL_VERSION, "id": request.id or ""}
@@ -128,78 +122,13 @@ def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
     return Request(pairs, places, request.parameters or schema.Options(), reply)
 
 
-def _tensors(request: schema.InferRequest, limits: Limits) -> tuple[list[str], list[str]]:
-    """The texts of the questions and of the tables."""
-    data: dict[str, list[str]] = {}
-    for index, tensor in enumerate(request.inputs):
-        where = f"inputs[{index}]"
-        if tensor.name in data:
-            message = f"expected question and table once, got {tensor.name!r} twice"
-            raise RefusedError("wrong_input", message, where)
-        if tensor.shape != [len(tensor.data)]:
-            message = f"expected the shape [{len(tensor.data)}] for {tensor.name}"
-            raise RefusedError("wrong_type", message, where)
-        data[tensor.name] = tensor.data
-    if missing := {"question", "table"} - data.keys():
-        raise RefusedError("missing", f"expected the input {missing.pop()!r}", "inputs")
-    num_questions, num_tables = len(data["question"]), len(data["table"])
-    _check_number(num_questions, "inputs", limits)
-    if num_tables not in (1, num_questions):
-        message = f"expected 1 table or {num_questions}, got {num_tables}"
-        raise RefusedError("ragged", message, "inputs")
-    return data["question"], data["table"]
-
-
 def _check_number(number: int, where: str, limits: Limits) -> None:
     if number > limits.max_questions:
         message = f"expected at most {limits.max_questions} questions, got {number}"
-        raise RefusedError("too_many_questions", message, where, 413)
+        raise RefusedError("too_many_questions", message, where)
 
 
-def _read_text(text: str, where: str, limits: Limits) -> Table:
+def _read_table(text: str, where: str, limits: Limits) -> Table:
     """The table of a text: JSON or CSV."""
-    if text.lstrip()[:1] != "{":
-        return _read_table(text, where, limits)
-    document = read_json(text.encode(), where)
-    return _read_table(validated(_TABLE, document, limits, where), where, limits)
-
-
-def _read_table(given: Any, where: str, limits: Limits) -> Table:
-    """The table of a request: all of them are read here."""
-    if isinstance(given, schema.Table):
-        return Table.from_rows(given.rows, header=given.header)
-    if isinstance(given, dict):
-        return Table.from_rows(zip(*given.values(), strict=True), header=list(given))
-    try:
-        rows = read_delimited_rows(given, "table")
-        size = max(map(len, rows.rows), default=0)
-        schema.check_size(len(rows.rows), size, limits, where)
-        table = lay_out(rows)
-        for index, row in enumerate((table.header, *table.rows)):
-            for cell in row:
-                schema.check_length(cell, limits.max_cell_characters, f"{where}, row {index}")
-        return table
-    except RefusedError:
-        raise
-    except ValueError as error:
-        raise RefusedError("not_csv", str(error), where) from None
-
-
-def _question(table: Table, text: str, previous: schema.Previous | None, where: str) -> Question:
-    """A question, perhaps after an answer: one of ours, or just its cells and items."""
-    if previous is None:
-        return Question(text)
-    is_sure = previous.answered and previous.confidence != "not sure"
-    if previous.alternatives and not previous.answered:  # which begin with the guess
-        previous, where = previous.alternatives[0], f"{where}.alternatives[0]"
-    for index, cell in enumerate(previous.cells):
-        for name, size in (("row", table.num_rows), ("column", table.num_columns)):
-            if getattr(cell, name) >= size:
-                message = f"expected a whole number from 0 to {size - 1}"
-                raise RefusedError("wrong_value", message, f"{where}.cells[{index}].{name}")
-    return FollowUp(
-        text,
-        previous_coordinates=tuple((cell.row, cell.column) for cell in previous.cells),
-        previous_answers=tuple(map(str, previous.items)),
-        is_sure=is_sure,
-    )
+    is_json = text.lstrip()[:1] == "{"
+    return validated(_TABLE, read_json(text.encode(), where) if is_json else text, limits, where)

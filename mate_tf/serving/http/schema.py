@@ -3,6 +3,7 @@
 A request is validated with the `Limits` as context (`info.context`) and the numbers of body.py.
 """
 
+from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
@@ -15,33 +16,43 @@ from pydantic import (
     Tag,
     TypeAdapter,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 
 from mate_tf.answers.answer import Confidence
+from mate_tf.answers.follow_ups import FollowUp
+from mate_tf.reading.delimited import read_delimited_rows
+from mate_tf.reading.layout import lay_out
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.body import Number
+from mate_tf.tables import table as tables
 from mate_tf.tables.operators import OPERATORS
 
 T = TypeVar("T")
 INPUTS = {"question": "BYTES", "table": "BYTES"}  # of the V2 protocol, with their types
 OUTPUTS = {"answer": "BYTES", "score": "FP64", "prediction": "BYTES"}
+MOST_ALTERNATIVES = 10
 _MOST_COLUMNS = 255  # as many as models have embeddings for
 _NAMES = {"dict": "an object", "list": "a list", "str": "a text", "bool": "a truth value"}
 _NAMES |= {"int": "a number", "Number": "a number", "NoneType": "null"}
-# What pydantic's errors expect, and their codes.
-_EXPECTED = {f"{kind}_type": ("wrong_type", name) for kind, name in _NAMES.items()} | {
-    "string_type": ("wrong_type", "a text"),
-    "int_type": ("wrong_type", "a whole number"),
-    "float_type": ("wrong_type", "a number"),
-    "model_type": ("wrong_type", "an object"),
-    "literal_error": ("wrong_type", "{expected}"),
-    "too_short": ("empty", "at least 1 element"),
-    "greater_than_equal": ("wrong_value", "at least {ge:g}"),
-    "less_than_equal": ("wrong_value", "at most {le:g}"),
+# The codes and sentences of pydantic's errors; others are of the wrong type.
+_SENTENCES = {
+    "string_type": ("wrong_type", "a text, got {kind}"),
+    "int_type": ("wrong_type", "a whole number, got {kind}"),
+    "float_type": ("wrong_type", "a number, got {kind}"),
+    "bool_type": ("wrong_type", "a truth value, got {kind}"),
+    "list_type": ("wrong_type", "a list, got {kind}"),
+    "dict_type": ("wrong_type", "an object, got {kind}"),
+    "model_type": ("wrong_type", "an object, got {kind}"),
+    "literal_error": ("wrong_type", "{expected}, got {kind}"),
+    "too_short": ("empty", "at least 1 element, got 0"),
+    "string_pattern_mismatch": ("empty", "a question, got an empty one"),
+    "string_too_long": ("too_long", "at most {max_length} characters, got {size}"),
+    "greater_than_equal": ("wrong_value", "at least {ge:g}, got {value}"),
+    "less_than_equal": ("wrong_value", "at most {le:g}, got {value}"),
 }
-_FORMS = ("<rows>", "<columns>", "<text>", "<one>", "<many>")  # no parts of a place in a request
+# Parts of the places of pydantic's errors that are none of a request.
+_FORMS = ("<rows>", "<columns>", "<text>", "<one>", "<many>", "[key]", "constrained-str")
 
 
 def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "") -> T:
@@ -50,18 +61,19 @@ def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "")
         return kind.validate_python(value, context=limits)
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
-    kind_of_error, context = first["type"], first.get("ctx", {})
+    value, context = first["input"], first.get("ctx", {})
     parts = [part for part in first["loc"] if part not in _FORMS]
     if isinstance(context.get("error"), RefusedError):
         refused = context["error"]
-    elif kind_of_error == "missing":
+    elif first["type"] == "missing":
         refused = RefusedError("missing", f'expected "{parts.pop()}", which is missing')
     else:
-        code, expected = _EXPECTED.get(kind_of_error, ("wrong_type", first["msg"]))
-        if kind_of_error == "literal_error" and parts[-1] == "name":
+        code, sentence = _SENTENCES.get(first["type"], ("wrong_type", first["msg"]))
+        if first["type"] == "literal_error" and parts[-1] == "name":
             code = "wrong_input" if parts[0] == "inputs" else "wrong_output"
-        got = {"empty": "0", "wrong_value": str(first["input"])}.get(code) or _name(first["input"])
-        refused = RefusedError(code, f"expected {expected.format(**context)}, got {got}")
+        size = len(value) if isinstance(value, str) else 0
+        got = {"kind": _name(value), "size": size, "value": value}
+        refused = RefusedError(code, f"expected {sentence.format(**context, **got)}")
     for part in reversed(parts):
         place = f"[{part}]" if isinstance(part, int) else f".{part:.80}"
         refused.where = f"{place}{refused.where}"
@@ -73,39 +85,33 @@ def _name(value: Any) -> str:
     return _NAMES[type(value).__name__]
 
 
-def check_length(text: str, most: int, place: str = "") -> None:
-    """Refuses a text with more characters."""
-    if len(text) > most:
-        message = f"expected at most {most} characters, got {len(text)}"
-        raise RefusedError("too_long", message, place)
-
-
-def check_size(num_rows: int, num_columns: int, limits: Limits, place: str = "") -> None:
-    """Refuses a table that is too large."""
-    sizes = (("columns", num_columns, _MOST_COLUMNS),)
-    for unit, size, most in (*sizes, ("cells", num_rows * num_columns, limits.max_cells)):
+def _check_size(num_rows: int, num_columns: int, limits: Limits) -> None:
+    num_cells = num_rows * num_columns
+    for unit, size, most in (
+        ("columns", num_columns, _MOST_COLUMNS),
+        ("cells", num_cells, limits.max_cells),
+    ):
         if size > most:
-            message = f"expected at most {most} {unit}, got {size}"
-            raise RefusedError(f"too_many_{unit}", message, place)
+            raise RefusedError(f"too_many_{unit}", f"expected at most {most} {unit}, got {size}")
 
 
-def _check_row(row: Any, size: int, place: str, like: str, expected: str = "a list") -> None:
-    if type(row) is not list:
-        raise RefusedError("wrong_type", f"expected {expected}, got {_name(row)}", place)
-    if len(row) != size:
-        message = f"expected {size} cells as in the {like}, got {len(row)}"
-        raise RefusedError("ragged", message, place)
+def _check_even(
+    lists: Iterable[tuple[str, Any]], size: int, like: str, expected: str = "a list"
+) -> None:
+    """Refuses lists of cells, each with its place, that have other sizes."""
+    for place, cells in lists:
+        if type(cells) is not list:
+            raise RefusedError("wrong_type", f"expected {expected}, got {_name(cells)}", place)
+        if len(cells) != size:
+            message = f"expected {size} cells as in the {like}, got {len(cells)}"
+            raise RefusedError("ragged", message, place)
 
 
-def _cell(value: Any, info: Any) -> Any:
-    if type(value) in (int, Number):
-        return str(value)
+def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         expected = "a text, a number, a truth value or null"
         raise RefusedError("wrong_type", f"expected {expected}, got {_name(value)}")
-    if type(value) is str:
-        check_length(value, info.context.max_cell_characters)
-    return value
+    return str(value) if type(value) in (int, Number) else value
 
 
 def _rows(rows: Any, info: Any) -> Any:
@@ -113,10 +119,9 @@ def _rows(rows: Any, info: Any) -> Any:
     size = len(info.data.get("header", ()))
     if type(rows) is not list or not size:
         return rows if size else []  # the header's error is the first
-    check_size(len(rows), size, info.context)
+    _check_size(len(rows), size, info.context)
     expected = "a list of cells, as columns named header and rows alone cannot come by name"
-    for index, row in enumerate(rows):
-        _check_row(row, size, f"[{index}]", "header", expected)
+    _check_even(((f"[{i}]", row) for i, row in enumerate(rows)), size, "header", expected)
     return rows
 
 
@@ -124,10 +129,9 @@ def _columns(columns: dict[str, Any], info: Any) -> Any:
     """Columns whose sizes are right, before their cells are looked at."""
     first = next(iter(columns.values()))
     size = len(first) if type(first) is list else 0
-    check_size(size, len(columns), info.context)
-    for name, cells in columns.items():
-        check_length(name, info.context.max_cell_characters)
-        _check_row(cells, size, f".{name:.80}", "first column")
+    _check_size(size, len(columns), info.context)
+    named = ((f".{name:.80}", cells) for name, cells in columns.items())
+    _check_even(named, size, "first column")
     return columns
 
 
@@ -139,30 +143,34 @@ def _form_of_table(value: Any) -> str | None:
     return "<rows>" if has_lists or value.keys() <= {"header", "rows"} else "<columns>"
 
 
-def _question(text: str, info: Any) -> str:
-    if not text.strip():
-        raise RefusedError("empty", "expected a question, got an empty one")
-    check_length(text, info.context.max_question_characters)
-    return text
-
-
-def _few(number: int, info: Any) -> int:
-    if number > (most := info.context.max_alternatives):
-        raise RefusedError("wrong_value", f"expected at most {most} alternatives, got {number}")
-    return number
+def _table(given: Any, info: Any) -> Any:
+    """A `tables.Table` of any form."""
+    if isinstance(given, Table):
+        return tables.Table.from_rows(given.rows, header=given.header)
+    if isinstance(given, dict):
+        return tables.Table.from_rows(zip(*given.values(), strict=True), header=list(given))
+    try:
+        rows = read_delimited_rows(given, "table")
+        _check_size(len(rows.rows), max(map(len, rows.rows), default=0), info.context)
+        table = lay_out(rows)
+    except RefusedError:
+        raise
+    except ValueError as error:
+        raise RefusedError("not_csv", str(error)) from None
+    for index, row in enumerate((table.header, *table.rows)):
+        for cell in row:
+            validated(_TEXT, cell, info.context, f", row {index}")
+    return table
 
 
 _Some = Annotated[list[T], Field(min_length=1, fail_fast=True)]
 _Any = Annotated[list[T], Field(fail_fast=True)]
-_Whole = Annotated[
-    int,
-    Field(ge=0),
-    BeforeValidator(lambda it: int(it) if type(it) is Number and it.is_integer() else it),
-]
-_CellValue = Annotated[str | float | bool | None, BeforeValidator(_cell)]
-QuestionText = Annotated[
-    str, AfterValidator(_question), WithJsonSchema({"type": "string", "pattern": r"\S"})
-]
+_AS_WHOLE = BeforeValidator(lambda it: int(it) if type(it) is Number and it.is_integer() else it)
+_Whole = Annotated[int, Field(ge=0), _AS_WHOLE]
+_Text = Annotated[str, Field(max_length=10_000)]
+_TEXT: TypeAdapter[str] = TypeAdapter(_Text)
+_CellValue = Annotated[_Text | float | bool | None, BeforeValidator(_cell)]
+QuestionText = Annotated[str, Field(pattern=r"\S", max_length=2_000)]
 
 
 class _Request(BaseModel):
@@ -193,9 +201,10 @@ class Table(_Request):
 
 AnyTable = Annotated[
     Annotated[Table, Tag("<rows>")]
-    | Annotated[dict[str, _Some[_CellValue]], BeforeValidator(_columns), Tag("<columns>")]
+    | Annotated[dict[_Text, _Some[_CellValue]], BeforeValidator(_columns), Tag("<columns>")]
     | Annotated[str, Tag("<text>")],
     Discriminator(_form_of_table, "table", "an object or CSV text"),
+    AfterValidator(_table),
 ]
 
 
@@ -218,6 +227,11 @@ class Previous(_Request, extra="ignore"):
     confidence: str = "sure"
     alternatives: _Any["Previous"] = []
 
+    @property
+    def guess(self) -> "Previous":
+        """What a follow-up is about."""
+        return self if self.answered or not self.alternatives else self.alternatives[0]
+
 
 class _OnTable(_Request):
     question: QuestionText | None = None
@@ -238,6 +252,30 @@ class Question(_OnTable):
     previous: Previous | None = None
     _other = "questions"
 
+    @model_validator(mode="after")
+    def _follows_cells_of_its_table(self) -> "Question":
+        table: Any = self.table
+        before = self.previous or Previous()
+        place = ".previous" if before.guess is before else ".previous.alternatives[0]"
+        for index, cell in enumerate(before.guess.cells):
+            for name, size in (("row", table.num_rows), ("column", table.num_columns)):
+                if getattr(cell, name) >= size:
+                    message = f"expected a whole number from 0 to {size - 1}"
+                    raise RefusedError("wrong_value", message, f"{place}.cells[{index}].{name}")
+        return self
+
+    def asked(self, text: str) -> tables.Question:
+        """One of its questions, perhaps after an answer."""
+        if self.previous is None:
+            return tables.Question(text)
+        guess = self.previous.guess
+        return FollowUp(
+            text,
+            previous_coordinates=tuple((cell.row, cell.column) for cell in guess.cells),
+            previous_answers=tuple(map(str, guess.items)),
+            is_sure=self.previous.answered and self.previous.confidence != "not sure",
+        )
+
 
 class Query(_OnTable):
     """A question in the form of Hugging Face's pipelines: either `query` or `question`."""
@@ -249,7 +287,7 @@ class Query(_OnTable):
 class Options(_Request):
     """How many of the next best answers go with each, and from which score on it is given."""
 
-    alternatives: Annotated[_Whole, AfterValidator(_few)] | None = None
+    alternatives: Annotated[int, Field(ge=0, le=MOST_ALTERNATIVES), _AS_WHOLE] | None = None
     min_score: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
@@ -284,6 +322,12 @@ class InputTensor(_Request):
     data: _Some[str]
     parameters: dict[str, Any] | None = None
 
+    @model_validator(mode="after")
+    def _has_its_shape(self) -> "InputTensor":
+        if self.shape != [len(self.data)]:
+            raise RefusedError("wrong_type", f"expected the shape [{len(self.data)}]")
+        return self
+
 
 class RequestedOutput(_Request):
     """An output that the reply should have."""
@@ -305,6 +349,17 @@ class InferRequest(_Named):
     inputs: _Some[InputTensor]
     outputs: _Any[RequestedOutput] | None = None
     parameters: InferParameters | None = None
+
+    @model_validator(mode="after")
+    def _has_both(self) -> "InferRequest":
+        sizes = {one.name: len(one.data) for one in self.inputs}
+        if len(sizes) != 2 or len(self.inputs) != 2:
+            message = f"expected question and table once, got {', '.join(sizes)}"
+            raise RefusedError("wrong_input", message, ".inputs")
+        if sizes["table"] not in (1, sizes["question"]):
+            message = f"expected 1 table or {sizes['question']}, got {sizes['table']}"
+            raise RefusedError("ragged", message, ".inputs")
+        return self
 
 
 class _Reply(BaseModel):

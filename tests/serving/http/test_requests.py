@@ -20,7 +20,8 @@ from tests.small import cases
 
 INSTANCES = "instances"
 TABLE = f"{INSTANCES}[0].table"
-LIMITS = Limits(max_questions=2, max_cells=6, max_cell_characters=5, max_question_characters=8)
+LIMITS = Limits(max_questions=2, max_cells=6)
+LONG_CELL, LONG_QUESTION = "c" * 10_001, "a" * 2_001
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=4),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner),
@@ -187,7 +188,7 @@ def test_tensors_that_are_wrong_are_refused_at_their_place():
         ((("a",), ("{",)), "not_json", "table[0]"),
         ((("a",), ('{"b": 1, "b": 2}',)), "key_twice", "table[0]"),
         ((("a",), ('"b',)), "not_csv", "table[0]"),
-        ((("a",), ("b\n" + "c" * 6,)), "too_long", "table[0], row 1"),
+        ((("a",), ("b\n" + LONG_CELL,)), "too_long", "table[0], row 1"),
     ):
         assert tensors_refusal(tensors(questions, tables))[:2] == (code, where)
     for changed, code in (
@@ -297,12 +298,18 @@ NAMED = "columns named header and rows alone cannot come by name"
     (body(*[instance()] * 3), "too_many_questions", INSTANCES, "at most 2 questions, got 3"),
     (body(instance(header=[1] * 256)), "too_many_columns", f"{TABLE}.rows", "at most 255 col"),
     (body(instance(rows=[["c"]] * 7)), "too_many_cells", f"{TABLE}.rows", "at most 6 cells, got 7"),
-    (body(instance(rows=[["c" * 6]])), "too_long", f"{TABLE}.rows[0][0]", "at most 5 char"),
-    (body(instance(header=["b" * 6])), "too_long", f"{TABLE}.header[0]", "characters, got 6"),
-    (asked(question="a" * 9), "too_long", f"{FIRST}.question", "at most 8 characters, got 9"),
+    (body(instance(rows=[[LONG_CELL]])), "too_long", f"{TABLE}.rows[0][0]", "at most 10000 char"),
+    (body(instance(header=[LONG_CELL])), "too_long", f"{TABLE}.header[0]", "rs, got 10001"),
+    (
+        asked(question=LONG_QUESTION),
+        "too_long",
+        f"{FIRST}.question",
+        "most 2000 characters, got 2001",
+    ),
+    (asked(table={LONG_CELL: ["c"]}), "too_long", f"{TABLE}.{LONG_CELL[:80]}", "10000 characters"),
     (asked(table={"a": [1] * 7}), "too_many_cells", TABLE, "at most 6 cells, got 7"),
     (asked(table="a\n" * 8), "too_many_cells", TABLE, "at most 6 cells, got 8"),
-    (asked(table="a\n" + "b" * 6), "too_long", f"{TABLE}, row 1", "at most 5 characters, got 6"),
+    (asked(table="a\n" + LONG_CELL), "too_long", f"{TABLE}, row 1", "10000 characters, got 10001"),
     (body({"table": {"a": [1]}, "questions": ["a"] * 3}), "too_many_questions", INSTANCES, "got 3"),
 )
 def test_what_is_no_request_or_beyond_a_limit_is_refused_with_its_place(sent, code, where, message):

@@ -65,7 +65,6 @@ def test_an_answer_does_not_depend_on_what_is_asked_beside_it(server):
     def ask(document):
         return post(server.predict, json=document).json()["predictions"]
 
-    before = server.metrics()
     alone = [ask(document) for document in documents]
     together = ask({"instances": [one for document in documents for one in document["instances"]]})
     with ThreadPoolExecutor(8) as threads:
@@ -75,12 +74,6 @@ def test_an_answer_does_not_depend_on_what_is_asked_beside_it(server):
             assert without_scores(found) == without_scores(one[0])
             assert found["score"] == pytest.approx(one[0]["score"], abs=1e-5)
     assert len({str(without_scores(one[0])) for one in alone}) > 4
-    after = server.metrics()
-    asked, batches = (
-        after[f"mate_tf_batch_questions_{name}",] - before[f"mate_tf_batch_questions_{name}",]
-        for name in ("sum", "count")
-    )
-    assert asked == 4 * len(documents) and batches < asked - len(documents) / 2
 
 
 def test_health(server):
@@ -151,8 +144,7 @@ def test_prometheus_is_told_what_is_done(server):
     assert after["mate_tf_questions_total",] == before["mate_tf_questions_total",] + 2
     refused = ("mate_tf_refused_total", "wrong_type")
     assert after[refused] == before.get(refused, 0) + 1
-    for name in ("mate_tf_request_seconds_count", "mate_tf_batch_questions_sum"):
-        assert after[name,] > before[name,]
+    assert after["mate_tf_request_seconds_count",] > before["mate_tf_request_seconds_count",]
     assert after["mate_tf_waiting_questions",] == 0
     assert after["process_resident_memory_bytes",] > 0
 
@@ -172,7 +164,7 @@ def test_a_port_that_is_taken_is_said_before_the_model_is_loaded(tmp_path, tiny_
 def test_a_server_under_load_answers_all_and_ends_with_what_was_asked(tmp_path, tiny_model):
     body = json.dumps(request(*["a"] * 4, rows=[["c", "1"]] * 300)).encode()
     body += b" " * (150_000 - len(body))
-    flags = ("--max-waiting-bytes=600000", "--max-batch-tokens=1000", "--body-seconds=60")
+    flags = ("--max-waiting-bytes=600000", "--body-seconds=60")
 
     async def ask(client, server):
         return (await client.post(server.predict, content=body)).status_code

@@ -1,0 +1,127 @@
+r"""Measures how soon server and page of the default model are there, and their memory, on Linux.
+
+    python -m experiments.benchmarks.starts --rounds=5
+
+Of the server: wall seconds until the port answers and until it is ready, the CPU seconds that it
+has then used, and its resident memory while idle and after questions about a table of 800 rows,
+with a limit of 16,384 tokens. Of the page the same. Medians of --rounds.
+"""
+
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from absl import app, flags
+
+_ROUNDS = flags.DEFINE_integer("rounds", 5, "how often each is started", lower_bound=1)
+_ASKED = flags.DEFINE_integer("asked", 3, "questions about the long table", lower_bound=1)
+
+_ROWS = 800
+_HEADER = "name,number,city,year,share"
+
+
+def main(_: list[str]) -> None:
+    for name, measure in (("server", _server), ("page", _page)):
+        rounds = [measure() for _ in range(_ROUNDS.value)]
+        for key in rounds[0]:
+            values = [one[key] for one in rounds]
+            print(f"{name}, {key}: {statistics.median(values):.4g}", flush=True)
+
+
+def _table() -> str:
+    rows = [f"name {i},{7 * i},city {i % 50},{1900 + i % 100},{i}.5" for i in range(_ROWS)]
+    return "\n".join([_HEADER, *rows])
+
+
+def _server() -> dict[str, float]:
+    import httpx
+
+    def ask(client: httpx.Client) -> None:
+        asked = {"instances": [{"question": "how many are in city 7?", "table": _table()}]}
+        client.post("v1/models/default_model:predict", json=asked).raise_for_status()
+
+    return _measure(
+        "serve", ["--port=0", "--max-tokens=16384", "--reply-seconds=900"], "v2/health/live", ask
+    )
+
+
+def _page() -> dict[str, float]:
+    import httpx
+
+    from mate_tf.page.page import DEFAULTS
+
+    def ask(client: httpx.Client) -> None:
+        config = client.get("config").json()
+        index = next(one["id"] for one in config["dependencies"] if len(one["inputs"]) == 12)
+        data = [None, _table(), "how many are in city 7?", False, (), *DEFAULTS]
+        call = {"data": data, "fn_index": index, "session_hash": "s"}
+        client.post("gradio_api/queue/join", json=call).raise_for_status()
+        client.get("gradio_api/queue/data", params={"session_hash": "s"}).raise_for_status()
+
+    return _measure("page", [], "config", ask)
+
+
+def _measure(command: str, options: list[str], live: str, ask) -> dict[str, float]:
+    import httpx
+
+    start = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, "log")
+        line = [sys.executable, "-m", "mate_tf", command, *options]
+        with log.open("w") as output:
+            process = subprocess.Popen(line, stdout=output, stderr=output)
+        found = {}
+        try:
+            url = _wait(log, process, r"http://[\d.:]+/")
+            with httpx.Client(base_url=url, timeout=None) as client:
+                while not _answers(client, live):
+                    time.sleep(0.01)
+                found["seconds until it is live"] = time.monotonic() - start
+                _wait(log, process, "^ready|^the page is at")
+                found["seconds until it is ready"] = time.monotonic() - start
+                found["CPU seconds until it is ready"] = _cpu_seconds(process)
+                found["MB while idle"] = _megabytes(process)
+                for _ in range(_ASKED.value):
+                    ask(client)
+                found["MB after a long table"] = _megabytes(process)
+        finally:
+            process.terminate()
+            process.wait()
+    return found
+
+
+def _answers(client, path: str) -> bool:
+    import httpx
+
+    try:
+        return client.get(path).status_code == 200
+    except httpx.ConnectError:  # the address is taken before it is served
+        return False
+
+
+def _wait(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:
+    """The first match of a pattern in what a process writes, once there is one."""
+    while not (match := re.search(pattern, log.read_text(), re.MULTILINE)):
+        if process.poll() is not None:
+            raise SystemExit(f"{process.args} ended with {process.returncode}: {log.read_text()}")
+        time.sleep(0.01)
+    return match[0]
+
+
+def _cpu_seconds(process: subprocess.Popen) -> float:
+    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
+
+
+def _megabytes(process: subprocess.Popen) -> float:
+    pages = int(pathlib.Path(f"/proc/{process.pid}/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+if __name__ == "__main__":
+    app.run(main)
