@@ -250,7 +250,8 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.attention_layer_norm = LayerNorm(epsilon, name="attention_layer_norm", dtype=dtype)
         wide, narrow = config.intermediate_size, config.hidden_size
-        options: dict[str, Any] = dict(initializer_range=initializer_range, dtype=dtype)
+        initializer = normal_initializer(initializer_range)
+        options: dict[str, Any] = dict(kernel_initializer=initializer, dtype=dtype)
         self.intermediate = Linear(wide, config.activation, name="intermediate", **options)
         self.output_projection = Linear(narrow, name="output", **options)
         self.output_layer_norm = LayerNorm(epsilon, name="output_layer_norm", dtype=dtype)
@@ -311,9 +312,9 @@ class TableEncoder(keras.layers.Layer):
             EncoderBlock(config, name=f"layer_{index}", dtype=dtype)
             for index in range(config.num_layers)
         ]
-        self.pooler = Linear(
-            config.hidden_size, "tanh", config.initializer_range, name="pooler", dtype=dtype
-        )
+        initializer = normal_initializer(config.initializer_range)
+        options: dict[str, Any] = dict(kernel_initializer=initializer, name="pooler", dtype=dtype)
+        self.pooler = Linear(config.hidden_size, "tanh", **options)
         self.recompute = False
 
     def build(self, input_shape=None) -> None:
@@ -323,6 +324,26 @@ class TableEncoder(keras.layers.Layer):
             block.build()
         self.pooler.build((None, self.config.hidden_size))
         self.built = True
+
+    def enable_lora(self, rank: int, names: Sequence[str] = ("query", "value")) -> None:
+        """Trains, from now on, only low-rank changes of kernels (Hu et al., 2021, "LoRA").
+
+        The names are those of projections: query, key, value, intermediate, output, pooler.
+        ValueError if there is none of a name, or the encoder is not built.
+        """
+        layers = [self.pooler]
+        for block in self.blocks:
+            attention = block.attention
+            layers += [attention.query, attention.key, attention.value, attention.output_projection]
+            layers += [block.intermediate, block.output_projection]
+        known = sorted({layer.name for layer in layers})
+        if not set(names) <= set(known):
+            raise ValueError(f"expected names of projections among {known}, got {list(names)}")
+        for variable in self.trainable_variables:
+            variable.trainable = False
+        for layer in layers:
+            if layer.name in names:
+                layer.enable_lora(rank)
 
     def call(
         self,

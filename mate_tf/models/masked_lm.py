@@ -4,12 +4,13 @@ Shapes: B batch, S sequence, P predictions, D hidden, V vocabulary.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import keras
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import LayerNorm, Linear
+from mate_tf.layers.basic import LayerNorm, Linear, normal_initializer
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.task_configs import MaskedLMConfig
 
@@ -21,21 +22,24 @@ _EPSILON = 1e-5
 class MaskedLanguageModel(EncoderTask):
     """Predicts masked words with the encoder's own embedding (Devlin et al., 2019, section 3.1).
 
-    Call it with TokenFeatures of int32 [B, S] and the positions to predict, int32 [B, P], or None
-    for all of them (P = S); it returns a dict of float32 tensors:
+    Call it with TokenFeatures of int32 [B, S] and the positions to predict, int32 [B, P], which may
+    also be among the features as masked_lm_positions, or without for all (P = S); it returns a dict
+    of float32 tensors:
 
         masked_lm_logits [B, P, V]
         next_sentence_logits [B, 2]: with `next_sentence`; class 1 is a table drawn at random.
     """
 
     normalized_by = ("masked_lm_weights",)
+    label, weighted_by = "masked_lm_ids", "masked_lm_weights"
     config_class = MaskedLMConfig
     task_config: MaskedLMConfig
 
     def make_layers(self) -> None:
         config, dtype = self.encoder_config, self.dtype_policy
-        sizes = config.hidden_size, config.activation, config.initializer_range
-        self.transform = Linear(*sizes, name="transform", dtype=dtype)
+        initializer = normal_initializer(config.initializer_range)
+        options: dict[str, Any] = dict(kernel_initializer=initializer, dtype=dtype)
+        self.transform = Linear(config.hidden_size, config.activation, name="transform", **options)
         self.layer_norm = LayerNorm(
             config.layer_norm_epsilon, name="transform_layer_norm", dtype=dtype
         )
@@ -70,6 +74,8 @@ class MaskedLanguageModel(EncoderTask):
     def call(
         self, features: TokenFeatures, positions: tf.Tensor | None = None, training: bool = False
     ) -> dict[str, tf.Tensor]:
+        if positions is None and isinstance(features, Mapping):
+            positions = features.get("masked_lm_positions")
         encoded = self.encoder(features, training=training)
         hidden = encoded.sequence_output  # [B, S, D]
         if positions is not None:

@@ -31,7 +31,14 @@ from mate_tf.layers.attention.patterns import Heads, Projected, sequence_length
 from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
-from mate_tf.layers.basic import Dropout, Linear, SeededDropout, attributes, seeds_after
+from mate_tf.layers.basic import (
+    Dropout,
+    Linear,
+    SeededDropout,
+    attributes,
+    normal_initializer,
+    seeds_after,
+)
 from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
@@ -197,7 +204,9 @@ class SelfAttention(keras.layers.Layer):
         self.use(implementation_of(heads))
 
     def _linear(self, units: int, name: str) -> Linear:
-        return Linear(units, None, self.initializer_range, name=name, dtype=self.dtype_policy)
+        initializer = normal_initializer(self.initializer_range)
+        options = {"name": name, "dtype": self.dtype_policy}
+        return Linear(units, kernel_initializer=initializer, **options)
 
     def use(self, implementation: Implementation) -> None:
         """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
