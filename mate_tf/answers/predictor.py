@@ -156,22 +156,12 @@ class Predictor:
 
     @property
     def model(self) -> "EncoderTask":
-        """The Keras model, made when it is first asked for; ValueError where there is none.
-
-        By the runtime "tensorflow" answers are this model's, also once it has been trained. ONNX
-        Runtime reads weights of its own.
-        """
+        """The Keras model, made when it is first asked for; ValueError where there is none."""
         if self._keras_model is None:
             raise ValueError("expected a predictor with a keras_model, of from_pretrained")
         return self._keras_model()
 
-    def __call__(
-        self,
-        table: Any,
-        question: str | Question | None = None,
-        *,
-        query: str | Question | None = None,
-    ) -> Answer:
+    def __call__(self, table: Any, question: Any = None, *, query: Any = None) -> Answer:
         """As `answer`, for one question; `query` is what Hugging Face's pipelines call it."""
         if (question is None) == (query is None):
             raise TypeError("expected a table and one question, model(table, question)")

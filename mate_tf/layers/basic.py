@@ -147,6 +147,7 @@ class LayerNorm(keras.layers.Layer):
     def __init__(self, epsilon: float = 1e-12, **kwargs):
         super().__init__(autocast=False, **kwargs)  # float32 inputs stay what they are
         self.epsilon = epsilon
+        self.supports_masking = True
 
     def build(self, input_shape) -> None:
         size = (input_shape[-1],)
@@ -290,7 +291,7 @@ class Dropout(keras.layers.Layer):
         self.rate = rate
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed) if rate else None
-        self.built = True
+        self.built = self.supports_masking = True
 
     def draw_seed(self) -> tf.Tensor:
         """The seed of the next mask, int32 [2]; zeros if nothing is dropped."""

@@ -326,24 +326,15 @@ class TableEncoder(keras.layers.Layer):
         self.built = True
 
     def enable_lora(self, rank: int, names: Sequence[str] = ("query", "value")) -> None:
-        """Trains, from now on, only low-rank changes of kernels (Hu et al., 2021, "LoRA").
+        """Trains of the encoder, from now on, only low-rank changes (Hu et al., 2021, "LoRA").
 
-        The names are those of projections: query, key, value, intermediate, output, pooler.
-        ValueError if there is none of a name, or the encoder is not built.
+        Those are of each attention's projections: query, key, value or output_projection.
         """
-        layers = [self.pooler]
-        for block in self.blocks:
-            attention = block.attention
-            layers += [attention.query, attention.key, attention.value, attention.output_projection]
-            layers += [block.intermediate, block.output_projection]
-        known = sorted({layer.name for layer in layers})
-        if not set(names) <= set(known):
-            raise ValueError(f"expected names of projections among {known}, got {list(names)}")
         for variable in self.trainable_variables:
             variable.trainable = False
-        for layer in layers:
-            if layer.name in names:
-                layer.enable_lora(rank)
+        for block in self.blocks:
+            for name in names:
+                getattr(block.attention, name).enable_lora(rank)
 
     def call(
         self,

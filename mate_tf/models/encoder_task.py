@@ -26,12 +26,10 @@ class EncoderTask(keras.Model):
             and accumulated parts) the loss is divided. A part of such a step has that sum as
             "mean_NAME", for a mean part.
         label: the feature of a batch that labels without a name are.
-        weighted_by: the feature that sample weights are; None where they weigh examples.
     """
 
     normalized_by: ClassVar[tuple[str, ...]] = ()
     label: ClassVar[str] = "label_ids"
-    weighted_by: ClassVar[str | None] = None
     config_class: ClassVar[type[TaskConfig]]
     task_config: Any
 
@@ -75,7 +73,7 @@ class EncoderTask(keras.Model):
         """The task's loss in `fit` and `evaluate`, float32 [], unless `compile` was given another.
 
         The labels are among the features x, or they are y: by name, or those of `label` alone.
-        Sample weights are float [B], or what `weighted_by` names. ValueError if a label is missing.
+        Sample weights are float [B], or masked_lm_weights. ValueError if a label is missing.
         """
         if getattr(self, "loss", None) is not None:
             return super().compute_loss(x, y, y_pred, sample_weight, training)
@@ -84,15 +82,15 @@ class EncoderTask(keras.Model):
         batch |= {name: feature for name, feature in given if feature is not None}
         if y is not None:
             batch |= y if isinstance(y, Mapping) else {self.label: y}
-        if sample_weight is not None and self.weighted_by:
-            batch[self.weighted_by] = sample_weight
-        batch = {name: _single_precision(values) for name, values in batch.items()}
+        if sample_weight is not None:
+            batch["masked_lm_weights"] = sample_weight
+        batch = {n: tf.cast(v, tf.float32) if v.dtype == "float64" else v for n, v in batch.items()}
         try:
             losses = self.compute_task_loss(batch, y_pred)
         except KeyError as error:
             raise ValueError(f"expected the label {error} in x or y, got {sorted(batch)}") from None
         loss = losses["loss"]
-        if sample_weight is not None and not self.weighted_by:
+        if sample_weight is not None and "example_loss" in losses:
             weights = tf.cast(tf.reshape(sample_weight, [-1]), tf.float32)  # [B]
             loss = tf.reduce_mean(losses["example_loss"] * weights)
         total = tf.add_n([loss, *map(tf.reduce_sum, self.losses)])
@@ -106,18 +104,6 @@ class EncoderTask(keras.Model):
             input_signature = [specs]
         with portable_graph(), without_gradients():
             super().export(filepath, *args, input_signature=input_signature, **kwargs)
-
-    def enable_lora(self, rank: int) -> None:
-        """Trains low-rank changes of the encoder (`TableEncoder.enable_lora`), and the head."""
-        self.encoder.enable_lora(rank)
-
-    def __repr__(self) -> str:
-        config = self.encoder_config
-        return (
-            f"<{type(self).__name__} name={self.name}, built={self.built}, "
-            f"architecture={config.attention.architecture}, num_layers={config.num_layers}, "
-            f"hidden_size={config.hidden_size}>"
-        )
 
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
         """The positional arguments of the model, from a batch of records."""
@@ -154,8 +140,3 @@ class EncoderTask(keras.Model):
         encoder_config = EncoderConfig.from_dict(config.pop("encoder_config"))
         task_config = from_dict(cls.config_class, config.pop("task_config"), "task")
         return cls(encoder_config, task_config, **config)
-
-
-def _single_precision(values: Any) -> tf.Tensor:
-    values = tf.convert_to_tensor(values)
-    return tf.cast(values, tf.float32) if values.dtype == tf.float64 else values

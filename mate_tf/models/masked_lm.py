@@ -31,7 +31,7 @@ class MaskedLanguageModel(EncoderTask):
     """
 
     normalized_by = ("masked_lm_weights",)
-    label, weighted_by = "masked_lm_ids", "masked_lm_weights"
+    label = "masked_lm_ids"
     config_class = MaskedLMConfig
     task_config: MaskedLMConfig
 
