@@ -97,11 +97,21 @@ class Linear(keras.layers.Dense):
     TensorFlow's CPU kernels do not fuse, so it takes up to three times as long. All else is
     Dense's: its arguments, LoRA, and quantization, by which it computes as Dense does.
 
-    The activation may also be "gelu_tanh"; "gelu" is the exact one.
+    The activation may also be "gelu_tanh"; "gelu" is the exact one. `initializer_range` is the
+    standard deviation of a truncated normal `kernel_initializer`.
     """
 
-    def __init__(self, units: int, activation: Any = None, **kwargs):
-        super().__init__(units, gelu_tanh if activation == "gelu_tanh" else activation, **kwargs)
+    def __init__(
+        self,
+        units: int,
+        activation: Any = None,
+        initializer_range: float = 0.02,
+        kernel_initializer: Any = None,
+        **kwargs,
+    ):
+        activation = gelu_tanh if activation == "gelu_tanh" else activation
+        initializer = kernel_initializer or normal_initializer(initializer_range)
+        super().__init__(units, activation, kernel_initializer=initializer, **kwargs)
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.

@@ -250,8 +250,7 @@ class EncoderBlock(keras.layers.Layer):
         )
         self.attention_layer_norm = LayerNorm(epsilon, name="attention_layer_norm", dtype=dtype)
         wide, narrow = config.intermediate_size, config.hidden_size
-        initializer = normal_initializer(initializer_range)
-        options: dict[str, Any] = dict(kernel_initializer=initializer, dtype=dtype)
+        options: dict[str, Any] = dict(initializer_range=initializer_range, dtype=dtype)
         self.intermediate = Linear(wide, config.activation, name="intermediate", **options)
         self.output_projection = Linear(narrow, name="output", **options)
         self.output_layer_norm = LayerNorm(epsilon, name="output_layer_norm", dtype=dtype)
@@ -312,9 +311,9 @@ class TableEncoder(keras.layers.Layer):
             EncoderBlock(config, name=f"layer_{index}", dtype=dtype)
             for index in range(config.num_layers)
         ]
-        initializer = normal_initializer(config.initializer_range)
-        options: dict[str, Any] = dict(kernel_initializer=initializer, name="pooler", dtype=dtype)
-        self.pooler = Linear(config.hidden_size, "tanh", **options)
+        self.pooler = Linear(
+            config.hidden_size, "tanh", config.initializer_range, name="pooler", dtype=dtype
+        )
         self.recompute = False
 
     def build(self, input_shape=None) -> None:

@@ -19,7 +19,6 @@ class EncoderTask(keras.Model):
     """A model with an encoder, made from the configs of both; without the task's, of its defaults.
 
     A subclass names the class of its task's config, makes its head and registers itself with Keras.
-    Its `compute_task_loss` is what `fit` and the training of this package learn from.
 
     Attributes:
         normalized_by: features of a batch, [B, ...], by whose sum over a whole step (all replicas
@@ -100,8 +99,8 @@ class EncoderTask(keras.Model):
         """As in Keras, at any time after `build`; by default of int32 [B, S] features by name."""
         if input_signature is None:
             shape = (None, self.encoder_config.fixed_length)
-            specs = {name: tf.TensorSpec(shape, tf.int32, name) for name in self.feature_names}
-            input_signature = [specs]
+            names = self.feature_names
+            input_signature = [{name: tf.TensorSpec(shape, tf.int32, name) for name in names}]
         with portable_graph(), without_gradients():
             super().export(filepath, *args, input_signature=input_signature, **kwargs)
 

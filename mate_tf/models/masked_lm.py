@@ -4,13 +4,12 @@ Shapes: B batch, S sequence, P predictions, D hidden, V vocabulary.
 """
 
 from collections.abc import Mapping
-from typing import Any
 
 import keras
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import LayerNorm, Linear, normal_initializer
+from mate_tf.layers.basic import LayerNorm, Linear
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.task_configs import MaskedLMConfig
 
@@ -37,9 +36,8 @@ class MaskedLanguageModel(EncoderTask):
 
     def make_layers(self) -> None:
         config, dtype = self.encoder_config, self.dtype_policy
-        initializer = normal_initializer(config.initializer_range)
-        options: dict[str, Any] = dict(kernel_initializer=initializer, dtype=dtype)
-        self.transform = Linear(config.hidden_size, config.activation, name="transform", **options)
+        sizes = config.hidden_size, config.activation, config.initializer_range
+        self.transform = Linear(*sizes, name="transform", dtype=dtype)
         self.layer_norm = LayerNorm(
             config.layer_norm_epsilon, name="transform_layer_norm", dtype=dtype
         )

@@ -31,14 +31,7 @@ from mate_tf.layers.attention.patterns import Heads, Projected, sequence_length
 from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
-from mate_tf.layers.basic import (
-    Dropout,
-    Linear,
-    SeededDropout,
-    attributes,
-    normal_initializer,
-    seeds_after,
-)
+from mate_tf.layers.basic import Dropout, Linear, SeededDropout, attributes, seeds_after
 from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
@@ -205,9 +198,7 @@ class SelfAttention(keras.layers.Layer):
         self.use(implementation_of(heads))
 
     def _linear(self, units: int, name: str) -> Linear:
-        initializer = normal_initializer(self.initializer_range)
-        options = {"name": name, "dtype": self.dtype_policy}
-        return Linear(units, kernel_initializer=initializer, **options)
+        return Linear(units, None, self.initializer_range, name=name, dtype=self.dtype_policy)
 
     def use(self, implementation: Implementation) -> None:
         """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
@@ -281,8 +272,7 @@ class SelfAttention(keras.layers.Layer):
             return self.attend(projected._replace(value=value), plan, None, training)
 
         scores = tf.transpose(tf.map_fn(attend, parts), [1, 3, 2, 0, 4])  # [B, H, S, N, E]
-        scores = tf.reshape(scores, [shape[0], shape[2], shape[1], -1])
-        return scores[..., : shape[1]]
+        return tf.reshape(scores, [shape[0], shape[2], shape[1], -1])[..., : shape[1]]
 
     def _check_pairs(self) -> None:
         if isinstance(self.attention, LinformerConfig | TableETCConfig):
