@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any
 __version__ = "0.1.0"
 
 _WHERE = {
+    "Answer": "mate_tf.answers.answer",
     "AttentionConfig": "mate_tf.config",
     "EncoderConfig": "mate_tf.config",
     "MultiViewAttention": "mate_tf.layers.attention.kinds",
     "MultiViewEmbedding": "mate_tf.layers.attention.multi_view",
+    "Predictor": "mate_tf.answers.predictor",
+    "PretrainedPredictor": "mate_tf.serving.loading",
     "Question": "mate_tf.tables.table",
     "ReadOptions": "mate_tf.reading.files",
     "Table": "mate_tf.tables.table",
@@ -26,6 +29,8 @@ _WHERE = {
 __all__ = sorted(_WHERE)
 
 if TYPE_CHECKING:
+    from mate_tf.answers.answer import Answer
+    from mate_tf.answers.predictor import Predictor
     from mate_tf.config import AttentionConfig, EncoderConfig
     from mate_tf.features.token_features import TokenFeatures
     from mate_tf.layers.attention.kinds import MultiViewAttention
@@ -34,7 +39,7 @@ if TYPE_CHECKING:
     from mate_tf.models import register_keras_classes
     from mate_tf.reading.files import ReadOptions
     from mate_tf.reading.sources import read_table
-    from mate_tf.serving.loading import from_pretrained
+    from mate_tf.serving.loading import PretrainedPredictor, from_pretrained
     from mate_tf.tables.table import Question, Table
 
 

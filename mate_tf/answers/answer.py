@@ -158,6 +158,10 @@ class Answer:
             **({"error": self.error} if self.error else {}),
         }
 
+    def __repr__(self) -> str:
+        found = f"{self.guess.text!r:.60}, {self.verdict}, score={self.score:.3f}"
+        return f"<Answer {found}, aggregation={self.aggregation}, {len(self.cells)} cells>"
+
     def _repr_html_(self) -> str:
         return answer_html(self)
 

@@ -105,7 +105,7 @@ class Predictor:
         calibration: makes scores probabilities; None leaves them as they are.
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
-        keras_model: makes the Keras model for `attended_cells`; None where there is none.
+        keras_model: makes the Keras model for `model`; None where there is none.
         load_again: loads the same predictor, so that this one can be pickled; None where it cannot.
 
     Raises:
@@ -153,6 +153,19 @@ class Predictor:
         if self._load_again is None:
             raise TypeError("only a predictor of from_pretrained can be pickled")
         return self._load_again, ()
+
+    @property
+    def model(self) -> "EncoderTask":
+        """The Keras model, made when it is first asked for; ValueError where there is none."""
+        if self._keras_model is None:
+            raise ValueError("expected a predictor with a keras_model, of from_pretrained")
+        return self._keras_model()
+
+    def __call__(self, table: Any, question: Any = None, *, query: Any = None) -> Answer:
+        """As `answer`, for one question; `query` is what Hugging Face's pipelines call it."""
+        if (question is None) == (query is None):
+            raise TypeError("expected a table and one question, model(table, question)")
+        return self.answer(table, query if question is None else question)
 
     @property
     def max_seq_length(self) -> int | None:
@@ -212,8 +225,6 @@ class Predictor:
         """
         from mate_tf.answers.attended_cells import attended_cells
 
-        if self._keras_model is None:
-            raise ValueError("expected a predictor with a keras_model, of from_pretrained")
         table = Table.of(table)
         (prepared,) = self.prepare([(table, _question(question, after))])
         if isinstance(prepared, ConversionError):
@@ -223,8 +234,9 @@ class Predictor:
             prepared = prepared.whole
         features = self._features([prepared.example], self._padded_length(prepared.num_tokens))
         histogram_row = self._builder.config.histogram_row
-        encoder = self._keras_model().encoder
-        return attended_cells(encoder, table, features, answer, histogram_row, prepared.rows)
+        return attended_cells(
+            self.model.encoder, table, features, answer, histogram_row, prepared.rows
+        )
 
     def answer_all(
         self, pairs: Iterable[tuple[MaybeTable, Question]]

@@ -84,35 +84,34 @@ def _gelu_passes(approximate: bool) -> tuple[OnePass, OnePass]:
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
-class Linear(keras.layers.Layer):
-    """y = activation(x W + b), computed on a matrix so that TensorFlow fuses it.
+def gelu_tanh(inputs: tf.Tensor) -> tf.Tensor:
+    """The approximation of `gelu`, of float [...], which Keras has under no name."""
+    return tf.nn.gelu(inputs, approximate=True)
 
-    Called on float [..., D]; returns float [..., U]. Keras's Dense multiplies tensors of higher
-    rank, which TensorFlow's CPU kernels do not fuse, so it takes up to three times as long.
 
-    The activation is "gelu" (exact), "gelu_tanh" (the approximation), "tanh" or None;
-    `initializer_range` is the standard deviation of the kernel's truncated normal initializer.
+@keras.saving.register_keras_serializable(package="mate_tf")
+class Linear(keras.layers.Dense):
+    """Keras's Dense, computed on a matrix so that TensorFlow fuses product, bias and activation.
+
+    Called on float [..., D]; returns float [..., U]. Dense multiplies tensors of higher rank, which
+    TensorFlow's CPU kernels do not fuse, so it takes up to three times as long. All else is
+    Dense's: its arguments, LoRA, and quantization, by which it computes as Dense does.
+
+    The activation may also be "gelu_tanh"; "gelu" is the exact one. `initializer_range` is the
+    standard deviation of a truncated normal `kernel_initializer`.
     """
 
     def __init__(
         self,
         units: int,
-        activation: str | None = None,
+        activation: Any = None,
         initializer_range: float = 0.02,
+        kernel_initializer: Any = None,
         **kwargs,
     ):
-        super().__init__(**kwargs)
-        self.units = units
-        self.activation = activation
-        self.initializer_range = initializer_range
-
-    def build(self, input_shape) -> None:
-        self.kernel = self.add_weight(
-            shape=(input_shape[-1], self.units),
-            initializer=normal_initializer(self.initializer_range),
-            name="kernel",
-        )
-        self.bias = self.add_weight(shape=(self.units,), initializer="zeros", name="bias")
+        activation = gelu_tanh if activation == "gelu_tanh" else activation
+        initializer = kernel_initializer or normal_initializer(initializer_range)
+        super().__init__(units, activation, kernel_initializer=initializer, **kwargs)
 
     def call(self, inputs: tf.Tensor, training: bool | None = None) -> tf.Tensor:
         # Not keras.Variable.value alone: convert_to_tensor applies the mixed-precision cast.
@@ -122,22 +121,28 @@ class Linear(keras.layers.Layer):
             kernel = tf.constant(value)
         else:
             kernel = tf.convert_to_tensor(self.kernel)
-        bias = tf.convert_to_tensor(self.bias)
         outputs = tf.matmul(tf.reshape(inputs, [-1, kernel.shape[0]]), kernel)
-        outputs = tf.nn.bias_add(outputs, bias)  # [prod(...), U]
-        if self.activation in ("gelu", "gelu_tanh"):
-            outputs = gelu(outputs, self.activation == "gelu_tanh", training)
-        elif self.activation == "tanh":
-            outputs = tf.tanh(outputs)
+        if self.bias is not None:
+            outputs = tf.nn.bias_add(outputs, tf.convert_to_tensor(self.bias))  # [prod(...), U]
+        if self.activation in (keras.activations.gelu, gelu_tanh):
+            outputs = gelu(outputs, self.activation is gelu_tanh, training)
+        else:
+            outputs = self.activation(outputs)
         if inputs.shape.rank == 2:
             return outputs
         return tf.reshape(outputs, tf.concat([tf.shape(inputs)[:-1], [self.units]], 0))
 
-    def compute_output_shape(self, input_shape):
-        return (*input_shape[:-1], self.units)
+    def quantize(self, mode: str | None = None, type_check: bool = True, **kwargs) -> None:
+        """As Dense, which refuses its subclasses unless it is told not to check."""
+        super().quantize(mode, type_check=False, **kwargs)
 
-    def get_config(self):
-        return super().get_config() | attributes(self, "units", "activation", "initializer_range")
+    def load_own_variables(self, store: Any) -> None:
+        """Loads weights; becomes int8 if those are, since the layers around do not save it."""
+        kernel = store["0"]
+        is_int8 = kernel.dtype == "int8" and kernel.shape == self.kernel.shape
+        if is_int8 and self.quantization_mode is None:
+            self.quantize("int8")
+        super().load_own_variables(store)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -152,6 +157,7 @@ class LayerNorm(keras.layers.Layer):
     def __init__(self, epsilon: float = 1e-12, **kwargs):
         super().__init__(autocast=False, **kwargs)  # float32 inputs stay what they are
         self.epsilon = epsilon
+        self.supports_masking = True
 
     def build(self, input_shape) -> None:
         size = (input_shape[-1],)
@@ -295,7 +301,7 @@ class Dropout(keras.layers.Layer):
         self.rate = rate
         self.seed = seed
         self.seed_generator = keras.random.SeedGenerator(seed) if rate else None
-        self.built = True
+        self.built = self.supports_masking = True
 
     def draw_seed(self) -> tf.Tensor:
         """The seed of the next mask, int32 [2]; zeros if nothing is dropped."""

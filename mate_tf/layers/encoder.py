@@ -324,6 +324,17 @@ class TableEncoder(keras.layers.Layer):
         self.pooler.build((None, self.config.hidden_size))
         self.built = True
 
+    def enable_lora(self, rank: int, names: Sequence[str] = ("query", "value")) -> None:
+        """Trains of the encoder, from now on, only low-rank changes (Hu et al., 2021, "LoRA").
+
+        Those are of each attention's projections: query, key, value or output_projection.
+        """
+        for variable in self.trainable_variables:
+            variable.trainable = False
+        for block in self.blocks:
+            for name in names:
+                getattr(block.attention, name).enable_lora(rank)
+
     def call(
         self,
         features: TokenFeatures,

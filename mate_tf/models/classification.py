@@ -19,6 +19,7 @@ class SequenceClassification(EncoderTask):
     """A linear layer on the pooled first token (Devlin et al., 2019): class_logits [B, C]."""
 
     config_class = ClassificationConfig
+    label = "classification_class_index"
     task_config: ClassificationConfig
 
     def make_layers(self) -> None:

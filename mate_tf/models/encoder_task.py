@@ -9,7 +9,8 @@ import tensorflow as tf
 
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import from_dict
-from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
+from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.task_configs import TaskConfig
 
@@ -23,9 +24,11 @@ class EncoderTask(keras.Model):
         normalized_by: features of a batch, [B, ...], by whose sum over a whole step (all replicas
             and accumulated parts) the loss is divided. A part of such a step has that sum as
             "mean_NAME", for a mean part.
+        label: the feature of a batch that labels without a name are.
     """
 
     normalized_by: ClassVar[tuple[str, ...]] = ()
+    label: ClassVar[str] = "label_ids"
     config_class: ClassVar[type[TaskConfig]]
     task_config: Any
 
@@ -37,6 +40,7 @@ class EncoderTask(keras.Model):
         self.task_config = task_config or self.config_class()
         self.encoder = TableEncoder(encoder_config, name="encoder", dtype=self.dtype_policy)
         self.make_layers()
+        self.build()  # at once: made while `fit` traces its step, they would be lost by an error
 
     def make_layers(self) -> None:
         """Makes the layers of the head."""
@@ -45,10 +49,60 @@ class EncoderTask(keras.Model):
         """Creates the weights of the head."""
 
     def build(self, input_shape=None) -> None:
-        """Creates the weights; they do not depend on the input."""
+        """Creates the weights, once; they do not depend on the input."""
+        if self.built:
+            return
         self.encoder.build()
         self.make_weights()
         self.built = True
+
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """The token features that the model reads."""
+        tags = [PART_OF_SPEECH] if self.encoder_config.attention.is_grammar_guided else []
+        return (*TAPAS_FEATURES, *tags)
+
+    def compute_task_loss(
+        self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
+    ) -> dict[str, tf.Tensor]:
+        """The loss of a batch of features and labels, as "loss" [], with all it is made of."""
+        raise NotImplementedError
+
+    def compute_loss(self, x=None, y=None, y_pred=None, sample_weight=None, training=True):
+        """The task's loss in `fit` and `evaluate`, float32 [], unless `compile` was given another.
+
+        The labels are among the features x, or they are y: by name, or those of `label` alone.
+        Sample weights are float [B], or masked_lm_weights. ValueError if a label is missing.
+        """
+        if getattr(self, "loss", None) is not None:
+            return super().compute_loss(x, y, y_pred, sample_weight, training)
+        batch = dict(x) if isinstance(x, Mapping) else {}
+        given = TokenFeatures.of(x)._asdict().items()
+        batch |= {name: feature for name, feature in given if feature is not None}
+        if y is not None:
+            batch |= y if isinstance(y, Mapping) else {self.label: y}
+        if sample_weight is not None:
+            batch["masked_lm_weights"] = sample_weight
+        batch = {n: tf.cast(v, tf.float32) if v.dtype == "float64" else v for n, v in batch.items()}
+        try:
+            losses = self.compute_task_loss(batch, y_pred)
+        except KeyError as error:
+            raise ValueError(f"expected the label {error} in x or y, got {sorted(batch)}") from None
+        loss = losses["loss"]
+        if sample_weight is not None and "example_loss" in losses:
+            weights = tf.cast(tf.reshape(sample_weight, [-1]), tf.float32)  # [B]
+            loss = tf.reduce_mean(losses["example_loss"] * weights)
+        total = tf.add_n([loss, *map(tf.reduce_sum, self.losses)])
+        return total / tf.distribute.get_strategy().num_replicas_in_sync  # as Keras's losses
+
+    def export(self, filepath, *args, input_signature=None, **kwargs) -> None:
+        """As in Keras, at any time after `build`; by default of int32 [B, S] features by name."""
+        if input_signature is None:
+            shape = (None, self.encoder_config.fixed_length)
+            names = self.feature_names
+            input_signature = [{name: tf.TensorSpec(shape, tf.int32, name) for name in names}]
+        with portable_graph(), without_gradients():
+            super().export(filepath, *args, input_signature=input_signature, **kwargs)
 
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
         """The positional arguments of the model, from a batch of records."""

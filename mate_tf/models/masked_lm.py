@@ -21,14 +21,16 @@ _EPSILON = 1e-5
 class MaskedLanguageModel(EncoderTask):
     """Predicts masked words with the encoder's own embedding (Devlin et al., 2019, section 3.1).
 
-    Call it with TokenFeatures of int32 [B, S] and the positions to predict, int32 [B, P], or None
-    for all of them (P = S); it returns a dict of float32 tensors:
+    Call it with TokenFeatures of int32 [B, S] and the positions to predict, int32 [B, P], which may
+    also be among the features as masked_lm_positions, or without for all (P = S); it returns a dict
+    of float32 tensors:
 
         masked_lm_logits [B, P, V]
         next_sentence_logits [B, 2]: with `next_sentence`; class 1 is a table drawn at random.
     """
 
     normalized_by = ("masked_lm_weights",)
+    label = "masked_lm_ids"
     config_class = MaskedLMConfig
     task_config: MaskedLMConfig
 
@@ -70,6 +72,8 @@ class MaskedLanguageModel(EncoderTask):
     def call(
         self, features: TokenFeatures, positions: tf.Tensor | None = None, training: bool = False
     ) -> dict[str, tf.Tensor]:
+        if positions is None and isinstance(features, Mapping):
+            positions = features.get("masked_lm_positions")
         encoded = self.encoder(features, training=training)
         hidden = encoded.sequence_output  # [B, S, D]
         if positions is not None:

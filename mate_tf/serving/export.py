@@ -26,7 +26,7 @@ from absl import logging
 from mate_tf.answers.kinds import DECODINGS, answering_kind
 from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
+from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.models.encoder_task import EncoderTask
@@ -225,7 +225,7 @@ def exported_signatures(
     encoder, task = model.encoder_config, model.task_config
     output_names = DECODINGS[answering_kind(task)].outputs
 
-    names = (*TAPAS_FEATURES, *([PART_OF_SPEECH] if encoder.attention.is_grammar_guided else ()))
+    names = model.feature_names
     of_features = [tf.TensorSpec([None, None], tf.int32, name) for name in names]
 
     @tf.function(input_signature=of_features, autograph=False)

@@ -15,7 +15,7 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.private_apis import import_tensorflow
 from mate_tf.serving.stored import StoredModel, check_longest, find_model
 from mate_tf.tables.part_of_speech import Tagger
-from mate_tf.task_configs import TableQAConfig
+from mate_tf.task_configs import TableQAConfig, model_kind
 from mate_tf.weights.folder import (
     DEFAULT_MODEL,
     check_hub_name,
@@ -119,7 +119,7 @@ def from_pretrained(
         calibration=stored.calibration if calibrated else None,
         min_score=min_score,
         num_alternatives=num_alternatives,
-        keras_model=lambda: model("float32"),
+        keras_model=lambda: model(dtype or "float32"),
         load_again=None if stored is path else functools.partial(from_pretrained, **given),
     )
 
@@ -152,6 +152,11 @@ class PretrainedPredictor(Predictor):
     def __init__(self, stored: "StoredModel", *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
         self._stored = stored
+
+    def __repr__(self) -> str:
+        stored = self._stored
+        kinds = model_kind(stored.task_config), stored.encoder_config.attention.architecture
+        return f"<{type(self).__name__} {stored.name!r}, {', '.join(kinds)}>"
 
     def save_pretrained(self, folder: str | pathlib.Path, **card: Any) -> pathlib.Path:
         """Writes a folder that `from_pretrained` loads, and from which training starts.

@@ -183,6 +183,10 @@ class Table:
 
         return pandas.DataFrame(list(self.rows), columns=list(self.header), dtype=object)
 
+    def __repr__(self) -> str:
+        columns = ", ".join(self.header)
+        return f"<Table {self.table_id!r}, {self.num_rows} rows, columns {columns!r:.60}>"
+
     def _repr_html_(self) -> str:
         return table_html(self)
 

@@ -193,6 +193,7 @@ class SelfAttention(keras.layers.Layer):
         if options:
             self.relations = RelationBias(*sizes, *options, name="relations", dtype=dtype)
         self.dropout = Dropout(dropout, name="dropout", dtype=dtype)
+        self.supports_masking = True
         heads = Heads(*sizes, attention, temperature, self.compute_dtype, self.relations)
         self.use(implementation_of(heads))
 
@@ -222,28 +223,63 @@ class SelfAttention(keras.layers.Layer):
         plan: Any = None,
         training: bool = False,
         seed: tf.Tensor | None = None,
-    ) -> tf.Tensor:
+        hidden_states_mask: tf.Tensor | None = None,
+        *,
+        return_attention_scores: bool = False,
+    ) -> tf.Tensor | tuple[tf.Tensor, tf.Tensor]:
         """Attends, from float [B, S, D] to float [B, S, D].
 
         It takes token features int [B, S], or what `TokenFeatures.of` takes; or, for callers with
         several layers, the result of `plan(features)`; ValueError without both. The seed, int32
-        [2], is from the dropout's `draw_seed`; None draws one.
+        [2], is from the dropout's `draw_seed`; None draws one. Keras's mask of the hidden states,
+        bool [B, S], hides tokens as `input_mask` does; it is for features, not for a plan.
+
+        With `return_attention_scores` the probabilities, float [B, H, S, S], are returned too, as
+        by Keras's MultiHeadAttention; ValueError for an attention that has none of pairs of tokens.
         """
         training = bool(training)
         if plan is None:
             if features is None:
                 raise ValueError(f"layer {self.name!r} expected token features or a plan")
-            plan = self.plan(TokenFeatures.of(features), training=training)
+            features = TokenFeatures.of(features)
+            if hidden_states_mask is not None:
+                seen = tf.cast(hidden_states_mask, tf.int32)[:, -sequence_length(features) :]
+                features = features._replace(input_mask=features.input_mask * seen)
+            plan = self.plan(features, training=training)
         dropout = None
         if training and self.dropout_rate:
             seed = self.dropout.draw_seed() if seed is None else seed
             dropout = SeededDropout(self.dropout_rate, seed)
         attend = self._recomputed if training and compiles_with_xla() else self.attend
-        context = attend(self.heads(hidden_states), plan, dropout, training)  # [B, S, H, E]
-        length = tf.shape(hidden_states)[1]
-        return self.output_projection(
-            tf.reshape(context, [-1, length, self.num_heads * self.head_size])
-        )
+        projected = self.heads(hidden_states)
+        context = attend(projected, plan, dropout, training)  # [B, S, H, E]
+        shape = [-1, tf.shape(hidden_states)[1], self.num_heads * self.head_size]
+        outputs = self.output_projection(tf.reshape(context, shape))
+        if not return_attention_scores:
+            return outputs
+        return outputs, self._scores(projected, plan, training)
+
+    def _scores(self, projected: Projected, plan: Any, training: bool) -> tf.Tensor:
+        """The context of values that are the identity, E columns at a time: [B, H, S, S]."""
+        self._check_pairs()
+        shape, size = tf.shape(projected.value), self.head_size
+        columns = tf.eye(shape[1], -(-shape[1] // size) * size, dtype=projected.value.dtype)
+        parts = tf.transpose(tf.reshape(columns, [shape[1], -1, size]), [1, 0, 2])  # [N, S, E]
+
+        @tf.autograph.experimental.do_not_convert
+        def attend(part: tf.Tensor) -> tf.Tensor:
+            value = tf.broadcast_to(part[:, None], shape)
+            return self.attend(projected._replace(value=value), plan, None, training)
+
+        scores = tf.transpose(tf.map_fn(attend, parts), [1, 3, 2, 0, 4])  # [B, H, S, N, E]
+        return tf.reshape(scores, [shape[0], shape[2], shape[1], -1])[..., : shape[1]]
+
+    def _check_pairs(self) -> None:
+        if isinstance(self.attention, LinformerConfig | TableETCConfig):
+            raise ValueError(
+                "expected an attention among pairs of tokens for return_attention_scores, got "
+                f"{self.attention.architecture!r}, which has global or projected ones between them"
+            )
 
     def _recomputed(
         self, projected: Projected, plan: Any, dropout: SeededDropout | None, training: bool
@@ -269,6 +305,14 @@ class SelfAttention(keras.layers.Layer):
 
     def compute_output_shape(self, hidden_shape, *_):
         return hidden_shape
+
+    def compute_output_spec(self, hidden, *args, return_attention_scores=False, **kwargs):
+        output = super().compute_output_spec(hidden, *args, **kwargs)
+        if not return_attention_scores:
+            return output
+        self._check_pairs()
+        shape = hidden.shape[0], self.num_heads, hidden.shape[1], hidden.shape[1]
+        return output, keras.KerasTensor(shape, self.compute_dtype)
 
     def get_config(self):
         names = ("num_heads", "head_size", "temperature", "initializer_range")
