@@ -7,8 +7,8 @@ from setuptools import find_namespace_packages, setup
 
 ROOT = pathlib.Path(__file__).parent
 URL = "https://github.com/mate-tf/mate_tf"
-# TensorFlow has no packages for Python 3.14 and for Intel Macs, where questions are answered all the
-# same, and TensorFlow Text none for Windows either. The latter is needed for nothing but the
+# TensorFlow has no packages for Python 3.14 and for Intel Macs, where questions are answered all
+# the same, and TensorFlow Text none for Windows either. The latter is needed for nothing but the
 # signature `tables` of exported models, which tokenizes inside the graph, and by
 # tf-models-official.
 HAS_TENSORFLOW = (

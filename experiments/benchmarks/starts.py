@@ -108,7 +108,7 @@ def _wait(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:
     """The first match of a pattern in what a process writes, once there is one."""
     while not (match := re.search(pattern, log.read_text(), re.MULTILINE)):
         if process.poll() is not None:
-            raise SystemExit(f"{process.args} ended with {process.returncode}: {log.read_text()}")
+            raise SystemExit(f"{process.args!r} ended with {process.returncode}: {log.read_text()}")
         time.sleep(0.01)
     return match[0]
 
