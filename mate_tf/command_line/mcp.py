@@ -20,7 +20,7 @@ ask_table answers a question about a file's table or about a table as text, with
 it and how sure it is; list_tables names the files. Files are read below FOLDER alone, by default
 the folder in which the command starts. Nothing is sent anywhere.
 
-docs/page.md has the lines for an assistant's settings.
+docs/tables.md has the lines for an assistant's settings.
 """
 EPILOG = """\
 examples:

@@ -19,15 +19,11 @@ asked about the rows of the answer before it.
 The page takes nothing from other hosts and tells them nothing. It is served to this machine alone,
 unless --host=0.0.0.0 serves it to the network, for a phone in it, say. It asks nobody who they are.
 Visitors' files are kept for an hour at most, and none is left when the page ends.
-
---mcp also serves the tool ask_table for assistants, at the page's address and /gradio_api/mcp/:
-pip install 'mate_tf[mcp]'.
 """
 EPILOG = """\
 examples:
   mate-tf page
   mate-tf page --model=my_model --port=8000
-  mate-tf page --mcp
 
 exit status:
   0    ended by SIGTERM or Ctrl-C
@@ -43,7 +39,6 @@ def add_arguments(parser: Any) -> None:
         --host=HOST  the address to serve the page at; by default this machine's own, 127.0.0.1
         --port=N  the port to serve it at; by default the first free one from 7860 on
         --names=NAMES  further names, with commas, by which a proxy asks for the page
-        --mcp  serve the tool ask_table for assistants too (Model Context Protocol)
         """,
         types=dict(port=arguments.number(1, 65535), names=arguments.names),
         defaults=dict(host="127.0.0.1", names=[]),
@@ -58,12 +53,12 @@ def run(options: argparse.Namespace) -> None:
 
     # What may be wrong comes first: it should not have to wait for TensorFlow.
     name = arguments.find_model(options.model)
-    import_gradio(options.mcp)
+    import_gradio()
     with showing_logs():
         predictor = arguments.load_model(options)
         end_on_signals()
         address = (options.host, options.port)
-        with serving(predictor, name, *address, options.mcp, options.names) as url:
+        with serving(predictor, name, *address, options.names) as url:
             say(f"the page is at {url} (Ctrl-C ends it)")
             while True:
                 time.sleep(3600)

@@ -46,19 +46,17 @@ def serving(
     model_name: str,
     host: str,
     port: int | None = None,
-    with_tool: bool = False,
     names: Sequence[str] = (),
 ) -> Iterator[str]:
     """Serves the page in a thread, and gives its address; at the end no visitor's file is left.
 
     The page shows the last part of the model's folder or name. It listens at a host's port, by
-    default the first free one from 7860 on. `with_tool` serves `Page.ask_table` as a tool for
-    assistants (MCP); a proxy may ask by `names` beside this machine's own.
+    default the first free one from 7860 on. A proxy may ask by `names` beside this machine's own.
 
     ModuleNotFoundError without gradio, or what it needs for the tool; OSError if the port is taken,
     there is no such address, or the page takes longer than a minute to start.
     """
-    import_gradio(with_tool)
+    import_gradio()
     before = os.environ.get(_VARIABLE)
     with (
         _listen(host, port) as listener,
@@ -67,8 +65,8 @@ def serving(
         os.environ[_VARIABLE] = folder
         try:
             files = Files(pathlib.Path(folder))
-            app = build_app(predictor, model_name, with_tool)
-            guarded = _guarded(app, {host, *names}, files, with_tool)
+            app = build_app(predictor, model_name)
+            guarded = _guarded(app, {host, *names}, files)
             with files.cleaning(), _running(app, guarded, listener):
                 number = listener.getsockname()[1]
                 shown = "localhost" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
@@ -92,12 +90,12 @@ def end_on_signals() -> None:
         signal.signal(number, end)
 
 
-def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
+def build_app(predictor: Any, model_name: str) -> Any:
     """The page as a gradio.Blocks; it begins with an example and its answer.
 
     Arguments and errors are as of `serving`.
     """
-    gr = import_gradio(with_tool)
+    gr = import_gradio()
     page = Page(predictor)
     html, first = page.warm_up()
     past = () if first is None else (first,)
@@ -173,9 +171,6 @@ def build_app(predictor: Any, model_name: str, with_tool: bool = False) -> Any:
                     elem_id="link",
                 )
         _wire(gr, page, ui)
-        if with_tool:
-            # Not through the queue, whose events Gradio would send to itself by HTTP.
-            gr.api(page.ask_table, api_name="ask_table", queue=False)
     app.queue(max_size=_MOST_WAITING, default_concurrency_limit=_AT_ONCE)
     return app
 
@@ -326,7 +321,7 @@ def _reading_options(gr: Any) -> list[Any]:
     return [*fields, gr.Checkbox(label=show_hidden, container=False)]
 
 
-def _guarded(app: Any, names: set[str], files: Files, with_tool: bool) -> Any:
+def _guarded(app: Any, names: set[str], files: Files) -> Any:
     """The page as an ASGI application, of which visitors reach what it uses itself."""
     import fastapi
     from starlette.middleware import Middleware
@@ -346,11 +341,10 @@ def _guarded(app: Any, names: set[str], files: Files, with_tool: bool) -> Any:
             ssr_mode=False,
             run_history=False,
             enable_monitoring=False,
-            mcp_server=with_tool,
             footer_links=[],
             max_file_size=MOST_BYTES,
             app_kwargs={
-                "middleware": [Middleware(Guard, names, files, with_tool)],
+                "middleware": [Middleware(Guard, names, files)],
                 "docs_url": None,
                 "openapi_url": None,
             },
@@ -409,12 +403,7 @@ def _running(app: Any, guarded: Any, listener: socket.socket) -> Iterator[None]:
         thread.join(timeout=_SECONDS_TO_END + 5)
 
 
-def import_gradio(with_tool: bool = False) -> Any:
-    """The module gradio, which from then on reports nothing to anybody.
-
-    ModuleNotFoundError without it, or without what the tool for assistants needs.
-    """
+def import_gradio() -> Any:
+    """The module gradio, which from then on reports nothing; ModuleNotFoundError without it."""
     os.environ["GRADIO_ANALYTICS_ENABLED"] = "False"  # read when it is imported, and later
-    if with_tool:
-        import_extra("mcp", "mcp", "to serve assistants")
     return import_extra("gradio", "page", "to show the page")

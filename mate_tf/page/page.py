@@ -3,7 +3,6 @@
 import csv
 import importlib.util
 import io
-import json
 import logging
 import pathlib
 import re
@@ -229,29 +228,6 @@ class Page:
         if len(link) > _LONGEST_LINK:
             return f"The table is too large for a link of {_LONGEST_LINK:,} characters."
         return f"#{link}"
-
-    def ask_table(self, table: str, question: str) -> str:
-        """Answers a question about a table by a small model that reads the table alone.
-
-        It looks cells up ("which city hosted in 1992?"), counts rows, adds up, averages, takes
-        differences and compares two rows. Questions should be short and use the table's own words.
-        The answer is a JSON object: "answer" as text; "confidence", "sure", "probably" or "not
-        sure"; "score", how likely it is right; the "cells" it was read from, "row" and "column"
-        from 0; "aggregation", what was computed from them; "alternatives". Where the table or the
-        question cannot be used it has "error" alone.
-
-        Args:
-            table: The table as text: CSV with a header, or JSON, Markdown or HTML.
-            question: A question in English whose answer the table holds.
-
-        Returns:
-            The answer as JSON.
-        """
-        try:
-            answer = self._predictor.answer(self.table(None, table), question)
-        except Exception as error:
-            return json.dumps({"error": _message(error)})
-        return json.dumps(answer.to_dict())
 
 
 def _sheets(assumed: Sequence[str]) -> tuple[str, ...]:

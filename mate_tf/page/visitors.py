@@ -33,7 +33,7 @@ _OPEN: Mapping[str, tuple[str, ...]] = {
     ),
     "POST": (f"{_API}queue/join", f"{_API}upload", f"{_API}cancel", f"{_API}reset"),
 }
-_TOOL, _UPLOAD = f"{_API}mcp", f"{_API}upload"
+_UPLOAD = f"{_API}upload"
 _SECONDS_BETWEEN_CLEANINGS = 300
 _SECONDS_KEPT = 3600 - _SECONDS_BETWEEN_CLEANINGS  # so that a file is gone after an hour
 
@@ -41,16 +41,14 @@ _SECONDS_KEPT = 3600 - _SECONDS_BETWEEN_CLEANINGS  # so that a file is gone afte
 class Guard:
     """An ASGI application around Gradio's.
 
-    The page has names beside this machine's own, and keeps visitors' files. The tool for assistants
-    (MCP) may be open too.
+    The page has names beside this machine's own, and keeps visitors' files.
     """
 
-    def __init__(self, app: Any, names: Collection[str], files: "Files", with_tool: bool):
+    def __init__(self, app: Any, names: Collection[str], files: "Files"):
         self._app = app
         own = ("localhost", socket.gethostname(), socket.getfqdn())
         self._names = {name.lower() for name in (*own, *names)}
         self._files = files
-        self._with_tool = with_tool
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
@@ -96,10 +94,9 @@ class Guard:
         if origin is not None and urlsplit(origin).netloc != host:
             return 403, "expected a request of the page itself, got another Origin"
         method, path = scope["method"], scope["path"]
-        is_tool = self._with_tool and path.rstrip("/") == _TOOL
         patterns = _OPEN.get("GET" if method == "HEAD" else method, ())
         is_open = ".." not in path and any(fnmatch.fnmatchcase(path, one) for one in patterns)
-        if not (is_tool or is_open):
+        if not is_open:
             return 404, "there is no such page"
         if method != "POST":
             return 0, ""

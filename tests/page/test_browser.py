@@ -1,10 +1,7 @@
 """The page in a browser, and what of HTTP it answers."""
 
-import concurrent.futures
 import contextlib
 import gc
-import importlib.util
-import json
 import os
 import re
 import signal
@@ -31,7 +28,6 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore::ResourceWarning"),
     pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning"),
 ]
-HAS_MCP = importlib.util.find_spec("mcp") is not None
 API = "gradio_api"
 WIDE = "\n".join(
     "\t".join(f"{text} {column}" for column in range(30))
@@ -42,8 +38,9 @@ WIDE = "\n".join(
 @pytest.fixture(scope="module")
 def address():
     """Where the page is served."""
-    options = {"with_tool": HAS_MCP, "names": ["Tables.example"]}
-    with serving(Fake(), "/srv/hidden/<b>model</b>", "127.0.0.1", **options) as served:
+    with serving(
+        Fake(), "/srv/hidden/<b>model</b>", "127.0.0.1", names=["Tables.example"]
+    ) as served:
         yield served
 
 
@@ -514,30 +511,6 @@ def test_a_file_that_nobody_sent_is_not_read_and_no_path_is_said(address):
             events = client.get(f"{API}/queue/data", params={"session_hash": "s"}).text
             assert "process_completed" in events and '"success":false' in events
             assert str(ROOT) not in events and tempfile.gettempdir() not in events
-
-
-@pytest.mark.skipif(not HAS_MCP, reason="mcp is not installed")
-def test_assistants_find_one_tool_and_ask_it(address):
-    import anyio
-    from mcp import ClientSession
-    from mcp.client.streamable_http import streamable_http_client
-
-    async def use() -> tuple:
-        async with (
-            streamable_http_client(f"{address}{API}/mcp") as (read, write, *_),
-            ClientSession(read, write) as session,
-        ):
-            await session.initialize()
-            given = {"table": CAPITALS, "question": "which is in france?"}
-            return (await session.list_tools()).tools, await session.call_tool("ask_table", given)
-
-    with concurrent.futures.ThreadPoolExecutor() as thread:  # this one has Playwright's loop
-        (tool,), result = thread.submit(anyio.run, use).result()
-    assert tool.name == "ask_table" and "reads the table alone" in tool.description
-    properties = tool.inputSchema["properties"]
-    assert set(properties) == {"table", "question"}
-    assert all("description" in one for one in properties.values())
-    assert json.loads(result.content[0].text)["answer"] == "paris"
 
 
 def test_nothing_of_a_visitor_is_left_at_the_end(tmp_path):

@@ -144,7 +144,7 @@ def test_an_upload_that_breaks_off_counts(tmp_path):
         pass
 
     files = Files(tmp_path)
-    guard = Guard(application, (), files, with_tool=False)
+    guard = Guard(application, (), files)
     headers = [(b"host", b"localhost"), (b"content-length", b"9000")]
     path = "/gradio_api/upload"
     asyncio.run(
@@ -270,10 +270,6 @@ def test_a_missing_package_and_a_missing_browser_are_named(monkeypatch):
     message = r"package gradio to show the page; pip install 'mate_tf\[page\]'"
     with pytest.raises(ModuleNotFoundError, match=message):
         import_gradio()
-    monkeypatch.setitem(sys.modules, "mcp", None)
-    message = r"package mcp to serve assistants; pip install 'mate_tf\[mcp\]'"
-    with pytest.raises(ModuleNotFoundError, match=message):
-        import_gradio(with_tool=True)
     pytest.importorskip("playwright", reason="Playwright is not installed")
     monkeypatch.setenv("PATH", "")
     with (
