@@ -156,7 +156,8 @@ def learns_by_lora(model, y, path):
     np.testing.assert_array_equal(query._kernel.numpy(), kept)
     assert np.abs(outputs(model)[0] - before[0]).max() > 0
     model.save(path / "merged.keras")
-    assert_alike(keras.saving.load_model(path / "merged.keras"), model, 1e-4)
+    # Keras keeps the optimizer's state of the changes, which the merged model has not.
+    assert_alike(keras.saving.load_model(path / "merged.keras", compile=False), model, 1e-4)
 
 
 def is_quantized(model, y, path):
