@@ -54,7 +54,6 @@ class EncoderTask(keras.Model):
             return
         self.encoder.build()
         self.make_weights()
-        self.built = True
 
     @property
     def feature_names(self) -> tuple[str, ...]:

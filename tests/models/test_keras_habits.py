@@ -152,11 +152,12 @@ def learns_by_lora(model, y, path):
     kept = encoder.blocks[0].attention.query._kernel.numpy()
     query = encoder.blocks[0].attention.query
     compiled(model, loss=None).fit(X, y, verbose=0)
-    assert np.abs(query.lora_kernel_b).max() > 0
-    np.testing.assert_array_equal(query._kernel, kept)
+    assert np.abs(query.lora_kernel_b.numpy()).max() > 0
+    np.testing.assert_array_equal(query._kernel.numpy(), kept)
     assert np.abs(outputs(model)[0] - before[0]).max() > 0
     model.save(path / "merged.keras")
-    assert_alike(keras.saving.load_model(path / "merged.keras"), model, 1e-4)
+    # Keras keeps the optimizer's state of the changes, which the merged model has not.
+    assert_alike(keras.saving.load_model(path / "merged.keras", compile=False), model, 1e-4)
 
 
 def is_quantized(model, y, path):
