@@ -35,6 +35,33 @@ def cases(names: str, *rows: Any, **options: Any) -> Any:
     return pytest.mark.parametrize(names, rows, **options)
 
 
+def stored_cases(names: str) -> Callable[[Any], Any]:
+    """Runs a test with each line of its section of the folder's cases.txt, as `cases` does.
+
+    A section begins with the test's name in brackets. Between the values of a line is " => "; they
+    are Python's literals, or texts as they stand. A line that begins with "#" is a comment.
+    """
+
+    def decorate(test: Any) -> Any:
+        text = pathlib.Path(test.__globals__["__file__"]).with_name("cases.txt").read_text("utf-8")
+        section = text.partition(f"[{test.__name__}]\n")[2].partition("\n\n")[0]
+        lines = [line for line in section.splitlines() if not line.startswith("#")]
+        assert lines, f"expected cases of {test.__name__} in cases.txt, found none"
+        rows = [tuple(map(value_of, line.split(" => "))) for line in lines]
+        rows = rows if "," in names else [row[0] for row in rows]
+        return cases(names, *rows, ids=lines)(test)
+
+    return decorate
+
+
+def value_of(text: str) -> Any:
+    """The value of a literal of Python, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
+
+
 def restored_step(model: Any, folder: pathlib.Path) -> int:
     """Loads the weights of a run into its own model; returns their step."""
     from mate_tf.weights.run import run_weights  # with TensorFlow

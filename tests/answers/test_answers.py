@@ -22,7 +22,7 @@ from mate_tf.answers.answer import (
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TABLE = Table(("river", "length"), (("Ulm", "1.5 km"), ("", ""), ("", "2 km")))
 CELLS = (SelectedCell(0, 1, "1.5 km", 0.9), SelectedCell(2, 1, "2 km", 0.7))
@@ -200,19 +200,7 @@ def test_cells_are_ranked_by_their_scores_then_by_the_alternatives():
     assert best.ranked_cells == ((1, 0), (0, 0), (3, 0), (4, 0))
 
 
-@cases(
-    "aggregation, texts, item, value",
-    ("SUM", ["1.5 m", "none", "2 m"], "3.5", 3.5),
-    ("AVERAGE", ["1.5 m", "none", "2 m"], "1.75", 1.75),
-    ("COUNT", ["1.5 m", "none", " ", "2 m"], "3", 3.0),
-    ("SUM", ["−0.1", "0.3"], "0.2", 0.3 - 0.1),
-    ("SUM", ["1e-05", "2e-05"], "0.00003", 1e-05 + 2e-05),
-    ("SUM", ["1.234,56", "330,10"], "1564.66", 1564.66),
-    ("AVERAGE", ["0:12:00", "1:02:00"], "00:37:00", 2220.0),
-    ("COUNT", ["", ""], "0", 0.0),
-    ("SUM", ["$5", "€3"], "$5", None),
-    ("DIFFERENCE", ["$5", "€3"], "$5", None),
-)
+@stored_cases("aggregation, texts, item, value")
 def test_what_is_computed_is_what_the_column_says(aggregation, texts, item, value):
     table = Table(("a",), tuple((text,) for text in texts))
     cells = tuple(SelectedCell(row, 0, text, 1.0) for row, text in enumerate(texts))
@@ -303,15 +291,6 @@ def test_what_is_computed_of_cells_that_are_compared(aggregation, column, rows, 
     assert [cell.row for cell in found.cells] == list(rows)
 
 
-@cases(
-    "aggregation, column, rows",
-    ("DIFFERENCE", 2, (0, 3)),  # an empty cell
-    ("DIFFERENCE", 2, (0,)),
-    ("DIFFERENCE", 0, (0, 1)),
-    ("GREATER", 4, (0, 1)),
-    ("IS_LESS", 2, (0, 1, 2)),
-    ("MAX", 0, (0, 1)),
-    ("SUM", 0, (0,)),
-)
+@stored_cases("aggregation, column, rows")
 def test_cells_without_what_is_needed_have_no_answer(aggregation, column, rows):
     assert of_runners(aggregation, column, rows) is None

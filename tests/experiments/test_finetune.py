@@ -21,7 +21,16 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.run import load_config, train_run
 from mate_tf.training.starting_points import find_config, make_config, presets
-from tests.small import PIECES, ROOT, cases, run_binary, succeeded, write_records, write_vocabulary
+from tests.small import (
+    PIECES,
+    ROOT,
+    cases,
+    run_binary,
+    stored_cases,
+    succeeded,
+    write_records,
+    write_vocabulary,
+)
 
 SMALL = tuple(
     (
@@ -206,17 +215,7 @@ def test_what_cannot_begin_leaves_no_folder(data_dir, tmp_path, has_data, init_c
     assert not run_dir.exists()
 
 
-@cases(
-    "program, flags, message",
-    ("finetune", "--config=demo", "expected vocab.txt in "),
-    ("finetune", "--config=mlm_minilm", "; `mate-tf train --config=mlm_minilm` trains it"),
-    ("finetune", "--config=pointr_minilm", "mate_tf.pointr.pipeline.Pipeline trains"),
-    ("pretrain", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
-    ("pretrain", "--config=mlm_minilm --config.speed=1", "unknown key config.speed; the kno"),
-    ("pointr", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
-    ("pointr", "--config=pointr_minilm --eval_splits=train --train_split=x", "as which 'x' is"),
-    ("pointr", "--config=pointr_minilm --worker_hosts=a:1,b:2 --task_index=0", "several workers"),
-)
+@stored_cases("program, flags, message")
 def test_what_a_program_does_not_do_is_refused_in_a_sentence(tmp_path, program, flags, message):
     folders = ("input_dir", "output_dir") if program == "pointr" else ("data_dir", "model_dir")
     given = [f"--{name}={tmp_path / name}" for name in folders]

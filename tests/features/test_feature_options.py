@@ -12,7 +12,7 @@ from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells, keep_columns
 from mate_tf.tables.table import Question, Table
 from tests.features.examples import build, pieces
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TABLE = Table(
     header=("city name", "people"),
@@ -154,21 +154,7 @@ PLACES = Table(
 COSTS = [3, 7, 12, 7]
 
 
-@cases(
-    "question, budget, previous, kept",
-    ("anything", 29, (), [0, 1, 2, 3]),
-    # None fits: the likeliest, for the rest to be cut.
-    *(("anything", 2, (), [0]), ("is there a mountain?", 2, (), [2])),
-    *(("is there a mountain?", 2, (3,), [3]), ("who is the mayor of Bergen?", 10, (), [0, 3])),
-    ("which city has most inhabitants?", 10, (), [0, 1]),
-    # By its stem, "mountain" is a word of the third column.
-    ("is there a mountain?", 12, (), [2]),
-    # The likeliest column does not fit, smaller ones do.
-    ("is there a mountain?", 11, (), [0, 1]),
-    ("is there a mountain?", 11, (3,), [0, 3]),
-    # None is like it: from the left.
-    ("why", 10, (), [0, 1]),
-)
+@stored_cases("question, budget, previous, kept")
 def test_the_columns_most_like_the_question_are_kept(question, budget, previous, kept):
     asked = Question(question, previous_coordinates=tuple((0, column) for column in previous))
     assert keep_columns(PLACES, asked, COSTS, budget) == kept

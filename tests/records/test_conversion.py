@@ -20,7 +20,7 @@ from mate_tf.records.conversion_file import (
 )
 from mate_tf.tables.table import Question, Table
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 A_CELL = "operator NONE (a cell)"
 TABLE = Table.from_rows([["a", "b"], ["c", "1"], ["d", "1"], ["e", "3"]], table_id="t")
@@ -143,23 +143,7 @@ def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vo
     assert read_conversion(tmp_path).features == config
 
 
-@cases(
-    "content, message",
-    (b"{", "Expecting property name"),
-    (b"\xff", ".*can't decode byte 0xff"),
-    (b"[]", r"expected conversion to be set by its keys task, features, .*, got \[\]"),
-    (b'{"task": "WTQ"}', "expected the keys features, tagger, vocabulary_sha256 in conversion"),
-    ({"features": []}, r"expected conversion.features to be set by its keys .*, got \[\]"),
-    ({"features": {"color": 1}}, "unknown key conversion.features.color; the known keys are m"),
-    ({"features": {"trim_cells": "true"}}, "expected bool for conversion.features.trim_cells"),
-    (
-        {"features": {"add_aggregation_candidates": True}},
-        "expected False for conversion.features.add_aggregation_candidates, an option of",
-    ),
-    ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
-    ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),
-    ({"vocabulary_sha256": None}, "expected str for conversion.vocabulary_sha256, got None"),
-)
+@stored_cases("content, message")
 def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
     write_conversion(tmp_path, conversion_of("WTQ", FeatureConfig(), vocab_file, None))
     file = tmp_path / "conversion.json"

@@ -11,7 +11,7 @@ import pytest
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table, remember
 from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TOWNS = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
 
@@ -40,17 +40,7 @@ def test_the_first_row_is_the_header_unless_one_is_given():
     assert (table.header, table.num_rows, table.num_columns) == (("x", ""), 2, 2)
 
 
-@cases(
-    "rows, message",
-    ([], r"expected at least 1 column, got 0 \(table 'x'\)"),
-    ([[]], "expected at least 1 column, got 0"),
-    ([["a"]], r"expected at least 1 row below the header, got 0 \(table 'x'\)"),
-    ([["a", "b"], ["1", "2"], ["3"]], r"expected 2 cells .*, got 1 \(table 'x', row 1\)"),
-    ([["a"], [["b"]]], r"expected text, a number or None, got list \(table 'x', row 0\)"),
-    ([["a"], [b"b"]], "got bytes"),
-    ([["a", "b"], "cd"], r"expected a list of cells, got the text 'cd' \(table 'x', row 0\)"),
-    ([["a"], 3], "table 'x', row 0"),
-)
+@stored_cases("rows, message")
 def test_rows_that_are_no_table_are_refused(rows, message):
     with pytest.raises(ValueError, match=message):
         Table.from_rows(rows, table_id="x")

@@ -7,7 +7,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.distribution import describe_devices, make_strategy
-from tests.small import cases, two_cpus
+from tests.small import cases, stored_cases, two_cpus
 
 HOSTS = "127.0.0.1:1,127.0.0.1:2"
 WORKERS = {"name": "multi_worker_mirrored", "worker_hosts": HOSTS}
@@ -42,14 +42,7 @@ def test_the_cpu_is_taken_whole_or_divided_and_the_first_line_names_it(monkeypat
     assert two.endswith("), mixed_bfloat16, XLA on")
 
 
-@cases(
-    "num_there, options, chosen",
-    *((0, {}, "_Default"), (1, {}, "_Default"), (8, {}, "Mirrored 8")),
-    *((8, {"num_gpus": 4}, "Mirrored 4"), (8, {"num_gpus": 1}, "OneDevice GPU:0")),
-    *((8, {"num_gpus": 0}, "OneDevice CPU:0"), (8, {"name": "one_device"}, "_Default")),
-    (8, WORKERS | {"name": "auto", "task_index": 0}, "MultiWorker"),
-    (8, {"tpu": "local"}, "TPU"),
-)
+@stored_cases("num_there, options, chosen")
 def test_auto_takes_all_that_is_there_or_what_is_asked_for(monkeypatch, num_there, options, chosen):
     there = {"GPU": [None] * num_there, "CPU": [None]}
     monkeypatch.setattr(tf.config, "list_physical_devices", there.__getitem__)

@@ -44,7 +44,7 @@ from tests.experiments.synthesis.small_tables import (
     says,
     tables,
 )
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 # The vocabulary of the tests has a piece a character.
 CONFIG = StatementsConfig(
@@ -276,17 +276,7 @@ def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
     assert swap("Lima is in Peru") == [pair]
 
 
-@cases(
-    "sentence, reason",
-    ("nobody knows", "no entity of the table"),
-    ("Limassol is a city of it", "no entity of the table"),
-    ("Lima is not in Chile", "a negation"),
-    ("Lima isn’t in Chile", "a negation"),
-    ("No city but Lima is in Peru", "a negation"),
-    ("1,0001 and 1600.5 are others", "no entity of the table"),
-    ("Lima, Cusco, Santiago, Quito", "no other entity"),
-    ("Peru, Chile and Ecuador", "no other entity"),
-)
+@stored_cases("sentence, reason")
 def test_a_sentence_without_an_entity_to_swap_is_left_out(sentence, reason):
     (error,) = swap(sentence)
     assert isinstance(error, NothingMadeError) and error.reason == reason
