@@ -72,7 +72,3 @@ def test_sentences_and_classes_are_read_past_the_names_of_columns(tmp_path):
     first, second = read_sst2(tmp_path, "train")
     assert (first.text, first.class_index, first.question_id) == ("a film", 1, "train-2")
     assert (second.text, second.class_index, second.question_id) == ("no , it 's not", 0, "train-4")
-    for line in ("a film", "a film\t2", "\t1", "a film\t"):
-        file.write_text(f"fine\t1\n{line}\n", encoding="utf-8")
-        with pytest.raises(ValueError, match=r"expected a sentence, a tab and 0 or 1.*line 2\)"):
-            list(read_sst2(tmp_path, "train"))
