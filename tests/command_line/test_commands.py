@@ -80,9 +80,7 @@ REFUSED = pathlib.Path(__file__).with_name("refused.txt").read_text(encoding="ut
 
 
 @pytest.mark.parametrize("line", REFUSED)
-def test_what_cannot_be_used_is_one_sentence_before_a_model_is_loaded(
-    capsys, monkeypatch, tmp_path, line
-):
+def test_what_cannot_be_used_is_one_sentence(capsys, monkeypatch, tmp_path, line):
     monkeypatch.delenv("MATE_TF_MODEL", raising=False)
     monkeypatch.setattr(loading, "from_pretrained", lambda *_, **__: pytest.fail("loads a model"))
     command, message = line.format(tmp=tmp_path, data=DEMO_DATA).split(" => ")

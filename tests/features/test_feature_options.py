@@ -51,9 +51,7 @@ def test_what_is_in_the_sequence(wordpiece, config, expected):
     assert shown.startswith("[CLS] a [SEP] ") and shown.count("[SEP]") == 1
 
 
-def test_rows_are_dropped_for_cells_of_a_set_length_and_all_of_them_by_the_original_alone(
-    wordpiece,
-):
+def test_rows_are_dropped_and_all_of_them_by_the_original_alone(wordpiece):
     config = {"max_seq_length": 11, "cell_trim_length": 1}
     with pytest.raises(ConversionError, match="expected at most 11 tokens, got 12"):
         build(wordpiece, TABLE, Question("a"), **config)
@@ -86,9 +84,7 @@ def test_labels_are_the_first_occurrence_of_each_answer_text(wordpiece, answers,
     assert example.report.answers_dropped == len(answers) - len(found)
 
 
-def test_answer_texts_that_are_cut_off_are_errors_or_found_elsewhere_and_previous_ones_alike(
-    wordpiece,
-):
+def test_answer_texts_that_are_cut_off_are_errors_or_found_elsewhere(wordpiece):
     question = Question("a", answers=("x",))
     config = {"max_seq_length": 14, "trim_cells": True, "label_answer_spans": True}
     with pytest.raises(ConversionError, match=r"expected 1 answer texts .*, got 0") as error:

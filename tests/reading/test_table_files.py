@@ -196,9 +196,7 @@ def test_parquet_keeps_whole_numbers_beside_nulls_and_single_precision(tmp_path)
     assert found == (("9007199254740993", "0.1", "", "x"), ("", "3", "2", "y"))
 
 
-def test_a_sheet_is_chosen_by_its_name_without_empty_edges_and_a_hidden_one_is_not_the_first(
-    tmp_path,
-):
+def test_a_sheet_is_chosen_by_its_name_and_a_hidden_one_is_not_the_first(tmp_path):
     spread = [[None, row[0], None, row[1]] for row in ROWS]
     apart = [[], [], spread[0], [], spread[1], [], spread[2]]
     notes = [["note"], ["none"]]

@@ -57,9 +57,7 @@ def record_ids(files) -> list[str]:
     return [record["question_id"][0].decode() for record in records]
 
 
-def test_one_file_has_all_questions_in_their_order_and_empty_shards_are_read_over(
-    tmp_path, outcomes
-):
+def test_one_file_has_all_questions_in_order_and_empty_shards_are_skipped(tmp_path, outcomes):
     write(tmp_path, outcomes)
     assert names_in(tmp_path) == ["dev.jsonl", "dev.left_out.jsonl", "dev.tfrecord"]
     assert record_ids(split_files(tmp_path, "dev")) == [f"q{n}" for n in range(15)]

@@ -331,9 +331,7 @@ def test_what_cannot_be_asked_for_is_refused(predictor):
 
 
 @pytest.mark.parametrize("content", ["{", '{"temperature": 0.0}', '{"slope": 1.0}', "[]"])
-def test_a_damaged_calibration_is_named_and_one_needs_a_model(
-    classifier, calibration, content, tmp_path
-):
+def test_a_damaged_calibration_is_named(classifier, calibration, content, tmp_path):
     (classifier / "assets.extra" / "calibration.json").write_text(content)
     with pytest.raises(ValueError, match=r"calibration\.json: "):
         read_calibration(classifier)

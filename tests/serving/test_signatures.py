@@ -108,9 +108,7 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
     ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
     *(("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
 )
-def test_a_model_whose_features_are_not_made_in_the_graph_says_why(
-    architecture, task, features, reason
-):
+def test_a_model_without_features_in_the_graph_says_why(architecture, task, features, reason):
     config = dataclasses.replace(CONFIG, attention=AttentionConfig(architecture))
     assert reason in why_no_tables(config, task, dataclasses.replace(FEATURES, **features))
     assert why_no_tables(CONFIG, TableQAConfig(), FEATURES) is None

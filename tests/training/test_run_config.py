@@ -94,9 +94,7 @@ def inputs(tmp_path):
     return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
 
 
-def test_a_run_goes_on_with_its_own_first_weights_alone_known_by_either_path(
-    inputs, tmp_path, monkeypatch
-):
+def test_a_run_goes_on_with_its_own_first_weights_by_either_path(inputs, tmp_path, monkeypatch):
     save_inputs(inputs, tmp_path, begins=True)
     for same in (inputs, dataclasses.replace(inputs, init_checkpoint=None)):
         save_inputs(same, tmp_path, begins=False)

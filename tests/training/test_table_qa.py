@@ -194,9 +194,7 @@ def test_records_without_any_label_cannot_be_measured(data_dir, tmp_path):
     "limit, known, accuracy",
     *((None, ("dev-0", "dev-2"), 2 / 6), (2, ("dev-0", "dev-2"), 1 / 2), (None, (), 0.0)),
 )
-def test_questions_without_a_right_answer_lower_accuracy(
-    data_dir, tmp_path, limit, known, accuracy
-):
+def test_wrong_answers_lower_accuracy(data_dir, tmp_path, limit, known, accuracy):
     """The model is made to point at the labelled cell, so right are those with such a label."""
     questions = [pair for pair in pairs("dev", 6) if not known or pair[1].question_id in known]
     write_split(copied(data_dir, tmp_path), "dev", questions=questions)

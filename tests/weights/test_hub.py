@@ -109,9 +109,7 @@ QUESTIONS = ["a b", "c e f"]
 
 
 @pytest.mark.parametrize("kind", ["run", "exported", "published"])
-def test_a_stored_model_is_the_same_with_its_conversion_and_calibration(
-    kind, tmp_path, run, request
-):
+def test_a_stored_model_stays_the_same(kind, tmp_path, run, request):
     path = {
         "run": lambda: run,
         "exported": lambda: export_small(tmp_path / "x" / "exported", 64),

@@ -231,9 +231,7 @@ def test_excerpts_are_of_the_table_s_cells(table, seed):
     (["a", "b"], [("x " * 400, "1"), ("y " * 400, "2")], "no excerpt fits"),
     (["a " * 195, "b " * 195], [("x", "1"), ("y", "2")], "no statement found"),
 )
-def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
-    wordpiece, header, rows, reason
-):
+def test_a_table_without_a_statement_is_left_out(wordpiece, header, rows, reason):
     table = Table.from_rows(rows, header, "bad")
     with pytest.raises(NothingMadeError, match="table 'bad'") as error:
         make(table, wordpiece)
