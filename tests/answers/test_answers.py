@@ -162,23 +162,7 @@ def test_a_number_that_json_cannot_hold_is_left_to_the_text(value):
     assert (said["answer"], said["value"], said["number"]) == (str(value), None, None)
 
 
-@cases(
-    "changes, message",
-    ({"answers": []}, "unknown key answer.answers"),
-    ({"items": "1"}, "expected .* for answer.items, got '1'"),
-    ({"items": [1]}, "expected str for answer.items, got 1"),
-    ({"cells": [[0, 1]]}, "expected answer.cells to be set by its keys row, column"),
-    ({"cells": [{"row": -1, "column": 0, "text": "", "score": 0.5}]}, "a place in answer.ce"),
-    ({"cells": [{"row": True, "column": 0, "text": "", "score": 0.5}]}, "answer.cells.row"),
-    ({"aggregation": "MOST"}, "expected one of .* as answer.aggregation, got 'MOST'"),
-    ({"value": "1"}, "expected float for answer.value, got '1'"),
-    ({"value": math.nan}, "expected finite numbers in answer, got nan"),
-    ({"class_index": -1}, "expected an index as answer.class_index, got -1"),
-    ({"score": 1.5}, "expected answer.score from 0 to 1, got 1.5"),
-    ({"answered": 1}, "expected bool for answer.answered, got 1"),
-    ({"alternatives": {}}, "expected a list as answer.alternatives"),
-    ({"alternatives": [3]}, "expected answer.alternatives to be an object, got int"),
-)
+@stored_cases("changes, message")
 def test_json_that_is_no_answer_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         Answer.from_dict(answer_with_others().to_dict() | changes)
@@ -262,29 +246,7 @@ def of_runners(aggregation, column, rows, mentions=()):
     return answer_of_cells(RUNNERS, cells, aggregation, 0.5, facts(dict(mentions)))
 
 
-ASKED = {"Ann": 1.0, "Bob": 4.0}
-TURNED = {"Bob": 1.0, "Ann": 4.0}
-
-
-@cases(
-    "aggregation, column, rows, mentions, items",
-    ("DISTINCT", 4, range(4), {}, "2"),
-    ("MAX", 1, range(4), {}, "2001-03-05"),
-    ("MIN", 3, range(4), {}, "0:45:30"),
-    ("DIFFERENCE", 2, (0, 1), {}, "5"),
-    ("DIFFERENCE", 3, (0, 1), {}, "00:44:30"),
-    ("DIFFERENCE", 1, (0, 1), {}, "5"),  # days
-    ("DIFFERENCE", 5, (0, 1), {}, "2"),
-    ("GREATER", 2, (0, 1), ASKED, "Ann"),
-    ("LESS", 2, (0, 1), ASKED, "Bob"),
-    ("GREATER", 1, (0, 1), {"red": 2.0, "Blue": 3.0}, "red"),
-    ("IS_GREATER", 2, (0, 1), ASKED, "yes"),
-    ("IS_GREATER", 2, (0, 1), TURNED, "no"),
-    ("IS_LESS", 2, (0, 1), TURNED, "yes"),
-    ("IS_EQUAL", 2, (0, 2), {}, "yes"),
-    ("IS_EQUAL", 2, (0, 1), {}, "no"),
-    ("IS_EQUAL", 4, (0, 2), {}, "yes"),  # texts, which have no order
-)
+@stored_cases("aggregation, column, rows, mentions, items")
 def test_what_is_computed_of_cells_that_are_compared(aggregation, column, rows, mentions, items):
     found = of_runners(aggregation, column, rows, mentions)
     assert (found.aggregation, found.items, found.score) == (aggregation, (items,), 0.5)
