@@ -6,6 +6,7 @@ import dataclasses
 import json
 import pathlib
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -35,21 +36,27 @@ def cases(names: str, *rows: Any, **options: Any) -> Any:
     return pytest.mark.parametrize(names, rows, **options)
 
 
-def stored_cases(names: str) -> Callable[[Any], Any]:
-    """Runs a test with each line of its section of the folder's cases.txt, as `cases` does.
+def stored(path: str, section: str) -> list[tuple[Any, ...]]:
+    """The rows of a section of the cases.txt beside a file.
 
-    A section begins with the test's name in brackets. Between the values of a line is " => "; they
-    are Python's literals, or texts as they stand. A line that begins with "#" is a comment.
+    A section begins with its name in brackets and ends with an empty line. Between the values of a
+    row is " => "; they are Python's literals, or texts as they stand. A line that begins with "#"
+    is a comment.
     """
+    text = pathlib.Path(path).with_name("cases.txt").read_text(encoding="utf-8")
+    lines = text.partition(f"[{section}]\n")[2].partition("\n\n")[0].splitlines()
+    rows = [tuple(map(value_of, line.split(" => "))) for line in lines if line[:1] != "#"]
+    assert rows, f"expected rows of {section} in cases.txt, found none"
+    return rows
+
+
+def stored_cases(names: str) -> Callable[[Any], Any]:
+    """Runs a test with each row of the section of its name, as `cases` does."""
 
     def decorate(test: Any) -> Any:
-        text = pathlib.Path(test.__globals__["__file__"]).with_name("cases.txt").read_text("utf-8")
-        section = text.partition(f"[{test.__name__}]\n")[2].partition("\n\n")[0]
-        lines = [line for line in section.splitlines() if not line.startswith("#")]
-        assert lines, f"expected cases of {test.__name__} in cases.txt, found none"
-        rows = [tuple(map(value_of, line.split(" => "))) for line in lines]
-        rows = rows if "," in names else [row[0] for row in rows]
-        return cases(names, *rows, ids=lines)(test)
+        rows = stored(test.__globals__["__file__"], test.__name__)
+        ids = [" => ".join(map(str, row)) for row in rows]
+        return cases(names, *(rows if "," in names else [row[0] for row in rows]), ids=ids)(test)
 
     return decorate
 
@@ -230,6 +237,12 @@ def succeeded(module: str, *args: str, **options: Any) -> subprocess.CompletedPr
     done = run_binary(module, *args, **options)
     assert done.returncode == 0, done.stderr
     return done
+
+
+def run_python(*args: str, **options: Any) -> subprocess.CompletedProcess:
+    """Runs a new Python, in which nothing has been imported, by default in the project's folder."""
+    options = {"cwd": ROOT, "capture_output": True, "text": True, "check": False} | options
+    return subprocess.run([sys.executable, *args], **options)
 
 
 def small_encoder(vocab_size: int, architecture: str = "tapas", **changes: Any) -> EncoderConfig:

@@ -1,7 +1,6 @@
 """Follow-ups, which the default model answers alike in library, command, page and server."""
 
 import json
-import pathlib
 
 import pytest
 
@@ -16,10 +15,9 @@ from mate_tf.serving.http import Limits
 from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.requests import read_request
 from mate_tf.tables.table import Question, Table
-from tests.small import ROOT, cases
+from tests.small import ROOT, cases, stored
 
-# A table of experiments/demo_data, a question, its follow-up, and the right answers to that one.
-PAIRS = pathlib.Path(__file__).with_name("follow_ups.txt").read_text("utf-8").splitlines()
+PAIRS = stored(__file__, "PAIRS")
 LEAST_RIGHT = 16
 CITIES = Table(
     ("City", "Country", "People"),
@@ -62,8 +60,7 @@ def of_server(model, path, first, then):
 def test_follow_ups_are_right_and_alike_in_all_interfaces(model, capsys, monkeypatch):
     monkeypatch.setattr(arguments, "load_model", lambda *_: model)
     wrong = []
-    for line in PAIRS:
-        name, first, then, right = line.split(" | ")
+    for name, first, then, right in PAIRS:
         asked = (model, ROOT / "experiments" / "demo_data" / f"{name}.csv", first, then)
         answer = of_library(*asked)
         given = [of_command(*asked, capsys), of_page(*asked), of_server(*asked)]

@@ -22,7 +22,7 @@ from mate_tf.serving import loading
 from mate_tf.tables.table import Table
 from mate_tf.weights import folder
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.small import ROOT, cases
+from tests.small import ROOT, cases, run_python
 
 CITIES = "city,people\na,709\nb,291\n"
 QUESTION = "how many people live in a?"
@@ -361,8 +361,7 @@ def test_an_interrupt_ends_with_130(monkeypatch, predictors, cities):
 
 def imported(*arguments):
     """The packages that the command imports in a process of its own, by name."""
-    command = [sys.executable, "-X", "importtime", "-m", "mate_tf", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-X", "importtime", "-m", "mate_tf", *arguments)
     names = re.findall(r"^import time: .*\| +([\w]+)", done.stderr, re.MULTILINE)
     assert "mate_tf" in names
     return {*names} & {"absl", "keras", "lxml", "numpy", "openpyxl", "pandas", "tensorflow"}

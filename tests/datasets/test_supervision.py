@@ -1,5 +1,4 @@
 import math
-import pathlib
 from dataclasses import replace
 
 import pytest
@@ -215,17 +214,10 @@ PLANETS = Table.from_rows(
 )
 
 
-# A question, its answers, the operator that they say, and the row and column of each cell.
-SUPERVISED = pathlib.Path(__file__).with_name("supervised.txt").read_text("utf-8").splitlines()
-
-
-@pytest.mark.parametrize("line", SUPERVISED)
-def test_what_a_question_mentions_says_what_is_done_with_it(line):
-    question, answers, aggregation, places = line.split(" => ")
-    found = supervise(PLANETS, Question(question, answers=tuple(answers.split(", "))))
-    assert found.aggregation == aggregation
-    cells = [tuple(map(int, place.split(","))) for place in places.split()]
-    assert list(found.answer_coordinates) == cells
+@stored_cases("question, answers, aggregation, cells")
+def test_what_a_question_mentions_says_what_is_done_with_it(question, answers, aggregation, cells):
+    found = supervise(PLANETS, Question(question, answers=answers))
+    assert (found.aggregation, list(found.answer_coordinates)) == (aggregation, cells)
 
 
 def test_what_nothing_decides_is_left_open():

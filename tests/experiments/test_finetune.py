@@ -1,7 +1,6 @@
 """The binary from the outside: a run, its refusals; and the presets."""
 
 import dataclasses
-import functools
 import json
 import re
 import shutil
@@ -41,9 +40,6 @@ SMALL = tuple(
 )
 
 
-run_finetune = functools.partial(run_binary, "experiments.finetune")
-
-
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
@@ -61,8 +57,7 @@ def data_dir(tmp_path_factory):
 @pytest.mark.medium
 def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
-    done = run_finetune(*flags)
-    assert done.returncode == 0, done.stderr
+    done = succeeded("experiments.finetune", *flags)
     said, header, _, row = done.stdout.splitlines()
     assert said.startswith("2 steps of 2 examples: about ")
     assert header.startswith("| step | loss | ") and row.startswith("| 2 | ")
@@ -89,10 +84,8 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     train.write_bytes(content)
     on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2", "--skip_corrupt")
     folders = (f"--data_dir={damaged}", f"--model_dir={tmp_path / 'next'}")
-    done = run_finetune(
-        *SMALL, *folders, "--reset_heads", *on_two, f"--init_checkpoint={tmp_path / 'run'}"
-    )
-    assert done.returncode == 0, done.stderr
+    start = f"--init_checkpoint={tmp_path / 'run'}"
+    done = succeeded("experiments.finetune", *SMALL, *folders, "--reset_heads", *on_two, start)
     assert "1 records skipped in" in done.stderr
     assert re.search(
         r"loaded \d+ variables from .*run/best/ckpt-2; in it, but left .*output_weights",
@@ -101,8 +94,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
 
     # The same again, from what the folder says.
     again = tmp_path / "again"
-    done = run_finetune(f"--config={tmp_path / 'next'}", f"--model_dir={again}")
-    assert done.returncode == 0, done.stderr
+    succeeded("experiments.finetune", f"--config={tmp_path / 'next'}", f"--model_dir={again}")
     for file in ("config.json", "inputs.json"):
         assert (again / file).read_bytes() == (tmp_path / "next" / file).read_bytes()
     runs = again, tmp_path / "next"
@@ -113,7 +105,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert inputs["init_checkpoint"] == str(tmp_path / "run")
     assert inputs["reset_heads"] is True
 
-    refused = run_finetune(*flags, "--config.seed=7")
+    refused = run_binary("experiments.finetune", *flags, "--config.seed=7")
     assert refused.returncode == 1
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -123,7 +115,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     shutil.copytree(data_dir, other)
     config = FeatureConfig(max_seq_length=24)
     write_conversion(other, conversion_of("JSONL", config, other / "vocab.txt", None))
-    refused = run_finetune(*flags, f"--data_dir={other}")
+    refused = run_binary("experiments.finetune", *flags, f"--data_dir={other}")
     assert refused.returncode == 1
     assert "features.trim_cells=False (there: True)" in refused.stderr
 

@@ -4,7 +4,6 @@ import hashlib
 import json
 import pathlib
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -20,7 +19,7 @@ from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.tables.table import Table
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.data_folders import FIELD
-from tests.small import ROOT, stored_cases
+from tests.small import run_python, stored_cases
 
 PACKAGE = pathlib.Path(mate_tf.__file__).parent
 MOST_BYTES = 50_000_000
@@ -142,8 +141,8 @@ def test_the_command_needs_no_model_and_leaves_standard_error_empty(tmp_path):
     path = tmp_path / "boats.csv"
     lines = [",".join(row) for row in (BOATS.header, *BOATS.rows)]
     path.write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "mate_tf", "ask", str(path), "what is the harbour of Petrel?"]
     # A process of its own, in which nothing has been imported or compiled before.
-    done = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, text=True)
+    question = "what is the harbour of Petrel?"
+    done = run_python("-m", "mate_tf", "ask", str(path), question, "--json")
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["answer"] == "Ostend"
