@@ -1,7 +1,6 @@
 """The model that comes with the package: what is in its folder, and that it answers."""
 
 import hashlib
-import json
 import pathlib
 import re
 import sys
@@ -19,7 +18,7 @@ from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.tables.table import Table
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.data_folders import FIELD
-from tests.small import run_python, stored_cases
+from tests.small import stored_cases
 
 PACKAGE = pathlib.Path(mate_tf.__file__).parent
 MOST_BYTES = 50_000_000
@@ -134,15 +133,3 @@ def test_a_long_table_is_read_whole(model):
     table = Table.from_rows(rows, ["Boat", "Harbour", "Crew"], "long")
     answer = model.answer(table, "what is the crew of boat 399?")
     assert answer.rows_dropped == 0 and answer.answered
-
-
-@pytest.mark.medium
-def test_the_command_needs_no_model_and_leaves_standard_error_empty(tmp_path):
-    path = tmp_path / "boats.csv"
-    lines = [",".join(row) for row in (BOATS.header, *BOATS.rows)]
-    path.write_text("\n".join(lines) + "\n")
-    # A process of its own, in which nothing has been imported or compiled before.
-    question = "what is the harbour of Petrel?"
-    done = run_python("-m", "mate_tf", "ask", str(path), question, "--json")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["answer"] == "Ostend"
