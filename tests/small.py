@@ -252,6 +252,13 @@ def small_encoder(vocab_size: int, architecture: str = "tapas", **changes: Any) 
     return dataclasses.replace(ENCODER, vocab_size=vocab_size, attention=attention, **values)
 
 
+def small_flags(*changes: str) -> list[str]:
+    """Flags that cut a config down to a small encoder and two steps; later ones change earlier."""
+    sizes = "num_layers=1 hidden_size=16 num_heads=2 intermediate_size=16".split()
+    short = ("length_buckets=", "batch_size=2", "num_steps=2")
+    return [f"--config.{it}" for it in (*(f"encoder.{size}" for size in sizes), *short, *changes)]
+
+
 def two_cpus() -> list:
     """The logical CPUs that tests/conftest.py has made of the machine's."""
     import tensorflow as tf

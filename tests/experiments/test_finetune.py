@@ -25,19 +25,14 @@ from tests.small import (
     ROOT,
     cases,
     run_binary,
+    small_flags,
     stored_cases,
     succeeded,
     write_records,
     write_vocabulary,
 )
 
-SMALL = tuple(
-    (
-        "--config=demo --config.max_seq_length=24 --config.length_buckets= "
-        "--config.encoder.num_layers=1 --config.encoder.hidden_size=16 "
-        "--config.encoder.intermediate_size=16 --config.batch_size=2 --config.num_steps=2"
-    ).split()
-)
+SMALL = ["--config=demo", *small_flags("max_seq_length=24")]
 
 
 @pytest.fixture(scope="module")
@@ -200,7 +195,7 @@ def test_what_no_config_can_be_made_of_is_refused(name, architecture, overrides,
     (True, "nowhere", "expected weights at nowhere, found none: no "),
 )
 def test_what_cannot_begin_leaves_no_folder(data_dir, tmp_path, has_data, init_checkpoint, message):
-    config = make_config("demo", None, list(SMALL[1:]))
+    config = make_config("demo", None, SMALL[1:])
     run_dir = tmp_path / "run"
     with pytest.raises(FileNotFoundError, match=f"^{message}"):
         train_run(config, data_dir if has_data else tmp_path, run_dir, init_checkpoint)

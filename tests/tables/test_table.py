@@ -77,25 +77,7 @@ def test_expansions_of_another_shape_are_refused(expansions, message):
         replace(TOWNS, expansions=expansions)
 
 
-OF_CLASS = r"expected a class_index from 0 to 2147483647, got .*'q'\)"
-OF_NUMBER = r"expected a number as answer_number, got .*'q'\)"
-
-
-@cases(
-    "fields, message",
-    ({"aggregation": "MEDIAN"}, r"an aggregation of .*, got 'MEDIAN' \(question 'q'\)"),
-    ({"answers": "Oslo"}, r"expected a list of answers, got the text 'Oslo' \(question 'q'\)"),
-    ({"answers": [["Oslo"]]}, "expected text, a number or None, got list"),
-    ({"answer_coordinates": [1]}, "expected pairs of row and column as answer_coordinates"),
-    ({"previous_coordinates": [(1, 2, 3)]}, "expected pairs of row and column"),
-    ({"previous_coordinates": [(1.5, 2)]}, "expected pairs of row and column"),
-    *(({"class_index": given}, OF_CLASS) for given in (-1, 2**31, 2**40, True, 1.0, "1")),
-    *(({"answer_number": given}, OF_NUMBER) for given in (True, "3", [3])),
-    ({"answer_number": 10**400}, r"of at most 308 digits, got 401 \(question 'q'\)"),
-    ({"part_of_speech_tags": ["NN"] * 3}, r"each of 1 words, got 3 .*\(question 'q'\)"),
-    ({"part_of_speech_tags": [3]}, r"expected a text as a part-of-speech tag, got 3 .*'q'\)"),
-    ({"part_of_speech_tags": ["NONSENSE"]}, r"part-of-speech tag .*'NONSENSE' .*'q'\)"),
-)
+@stored_cases("fields, message")
 def test_a_malformed_question_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         Question("where?", "q", **fields)
