@@ -65,6 +65,7 @@ def serialized(rows, columns) -> tuple[TokenFeatures, list[int]]:
     mask = np.ones(len(tokens))
     fields = dict(input_ids=words, input_mask=mask, segment_ids=segments, column_ids=column_ids)
     fields |= dict(row_ids=row_ids, column_ranks=ranks, inv_column_ranks=ranks)
+    fields |= dict(part_of_speech_ids=np.zeros(len(tokens)))
     missing = LENGTH - len(tokens)
     padded = {name: np.pad(field, (0, missing)) for name, field in fields.items()}
     return token_features(**padded), first
