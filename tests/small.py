@@ -241,8 +241,8 @@ def succeeded(module: str, *args: str, **options: Any) -> subprocess.CompletedPr
 
 def run_python(*args: str, **options: Any) -> subprocess.CompletedProcess:
     """Runs a new Python, in which nothing has been imported, by default in the project's folder."""
-    options = {"cwd": ROOT, "capture_output": True, "text": True, "check": False} | options
-    return subprocess.run([sys.executable, *args], **options)
+    options.setdefault("cwd", ROOT)
+    return subprocess.run([sys.executable, *args], capture_output=True, text=True, **options)
 
 
 def small_encoder(vocab_size: int, architecture: str = "tapas", **changes: Any) -> EncoderConfig:
