@@ -6,6 +6,7 @@ import dataclasses
 import json
 import pathlib
 import subprocess
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -33,6 +34,39 @@ def cases(names: str, *rows: Any, **options: Any) -> Any:
     import pytest
 
     return pytest.mark.parametrize(names, rows, **options)
+
+
+def stored(path: str, section: str) -> list[tuple[Any, ...]]:
+    """The rows of a section of the cases.txt beside a file.
+
+    A section begins with its name in brackets and ends with an empty line. Between the values of a
+    row is " => "; they are Python's literals, or texts as they stand. A line that begins with "#"
+    is a comment.
+    """
+    text = pathlib.Path(path).with_name("cases.txt").read_text(encoding="utf-8")
+    lines = text.partition(f"[{section}]\n")[2].partition("\n\n")[0].splitlines()
+    rows = [tuple(map(value_of, line.split(" => "))) for line in lines if line[:1] != "#"]
+    assert rows, f"expected rows of {section} in cases.txt, found none"
+    return rows
+
+
+def stored_cases(names: str) -> Callable[[Any], Any]:
+    """Runs a test with each row of the section of its name, as `cases` does."""
+
+    def decorate(test: Any) -> Any:
+        rows = stored(test.__globals__["__file__"], test.__name__)
+        ids = [" => ".join(map(str, row)) for row in rows]
+        return cases(names, *(rows if "," in names else [row[0] for row in rows]), ids=ids)(test)
+
+    return decorate
+
+
+def value_of(text: str) -> Any:
+    """The value of a literal of Python, or the text itself."""
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text
 
 
 def restored_step(model: Any, folder: pathlib.Path) -> int:
@@ -205,11 +239,24 @@ def succeeded(module: str, *args: str, **options: Any) -> subprocess.CompletedPr
     return done
 
 
+def run_python(*args: str, **options: Any) -> subprocess.CompletedProcess:
+    """Runs a new Python, in which nothing has been imported, by default in the project's folder."""
+    options.setdefault("cwd", ROOT)
+    return subprocess.run([sys.executable, *args], capture_output=True, text=True, **options)
+
+
 def small_encoder(vocab_size: int, architecture: str = "tapas", **changes: Any) -> EncoderConfig:
     """The encoder for another vocabulary, without dropout and with small weights, which learns."""
     values = {"hidden_dropout": 0.0, "attention_dropout": 0.0, "initializer_range": 0.2} | changes
     attention = values.pop("attention", AttentionConfig(architecture))
     return dataclasses.replace(ENCODER, vocab_size=vocab_size, attention=attention, **values)
+
+
+def small_flags(*changes: str) -> list[str]:
+    """Flags that cut a config down to a small encoder and two steps; later ones change earlier."""
+    sizes = "num_layers=1 hidden_size=16 num_heads=2 intermediate_size=16".split()
+    short = ("length_buckets=", "batch_size=2", "num_steps=2")
+    return [f"--config.{it}" for it in (*(f"encoder.{size}" for size in sizes), *short, *changes)]
 
 
 def two_cpus() -> list:

@@ -20,7 +20,7 @@ from mate_tf.command_line import ask, show
 from mate_tf.command_line.main import COMMANDS, _parse, main
 from mate_tf.weights.run import FILE
 from tests.forked import ROOT, free_port, run_program, start_program
-from tests.small import write_lines
+from tests.small import stored, write_lines
 from tests.test_examples import run_blocks
 from tests.weights.small_models import table_qa, values_of, write_hugging_face
 
@@ -34,25 +34,7 @@ COMMAND = re.compile(
 )
 
 # Commands that are not run, and why.
-NOT_RUN = {
-    r"pip install": "needs a network; scripts/test_core.sh installs a wheel",
-    r"make (demo|test)": "takes minutes; it runs all tests, or steps that they run too",
-    r"make benchmark": "takes half an hour or more; tests/experiments/benchmarks has its parts",
-    r"make check-[tg]pu": "takes an hour or more; tests/experiments/benchmarks has its parts",
-    r"mate-tf ask TABLE": "says what the arguments are",
-    r"mate-tf ask .* --model=google/": "needs a network; tests/weights/test_hub.py has one",
-    r"curl http://127\.0\.0\.1:8501/": "needs TensorFlow Serving; "
-    "test_the_guide_to_serving_runs asks the signature the same",
-    r"python -m experiments\.finetune --data_dir=gs://": "needs a bucket; "
-    "tests/training/test_remote.py has TensorFlow's own in memory",
-    r"python -m experiments\.paper\.chain": "takes the releases and days; "
-    "tests/experiments/paper/test_chain.py runs a small one",
-    r"python -m experiments\.exported": "needs JAX or takes minutes; tests/experiments/"
-    "test_exported.py has its parts",
-    r"(?:python -m experiments.\w+|mate-tf predict) \.\.\.": "is part of a command, for several "
-    "devices or for data of TAPAS; tests/experiments/test_finetune.py and "
-    "tests/golden/test_release_records.py run it",
-}
+NOT_RUN = dict(stored(__file__, "NOT_RUN"))
 # What cuts a command down to a test's size.
 SMALL_ENCODER = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16}
 SMALL = [f"encoder.{name}={value}" for name, value in SMALL_ENCODER.items()] + [
@@ -73,17 +55,7 @@ CUT = {
     ),
 }
 # What the default model answers to the questions that are shown.
-ANSWERS = {
-    "which missions flew in 1969?": "Apollo 11, Apollo 12",
-    "which missions landed in 1971?": "Apollo 14, Apollo 15",
-    "which of them had three moonwalks?": "Apollo 15",
-    "which city hosted in 1992?": "Barcelona",
-    "what is the type of Saturn?": "gas giant",
-    "which city is in Italy?": "Rome",
-    "what was the revenue in Norway?": "450",
-    "which author has an error?": "Eva",
-    "and what is the type of Mars?": "rocky",
-}
+ANSWERS = dict(stored(__file__, "ANSWERS"))
 
 
 def commands_of(text: str) -> dict[str, list[str]]:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.dataclass_json import GONE, apply_overrides, from_dict, split_arguments
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,20 +78,7 @@ def test_a_whole_number_may_stand_for_a_fraction_and_arguments_are_split():
     assert overrides == ["--config.limit=1"]
 
 
-@cases(
-    "values, message",
-    ({"name": 3}, "expected str for config.name, got 3"),
-    ({"colour": 1}, "unknown key config.colour"),
-    ({"lengths": 3}, r"expected tuple\[int, ...\] for config.lengths, got 3"),
-    ({"lengths": "3,4"}, r"expected tuple\[int, ...\] for config.lengths, got '3,4'"),
-    ({"limit": "3"}, "expected int for config.limit, got '3'"),
-    ({"limit": True}, "expected int for config.limit, got True"),
-    ({"limit": "none"}, "expected int for config.limit, got 'none'"),
-    ({"shuffle": "true"}, "expected bool for config.shuffle, got 'true'"),
-    ({"shuffle": 1}, "expected bool for config.shuffle, got 1"),
-    ({"encoder": {"attention": {"kind": "fast"}}}, "dense, multi_view for config.encoder.atte"),
-    ({"encoder": {"hidden_size": 1.5}}, "expected int for config.encoder.hidden"),
-)
+@stored_cases("values, message")
 def test_a_wrong_dictionary_is_named(values, message):
     with pytest.raises(ValueError, match=message):
         from_dict(Config, {"name": "x"} | values)

@@ -10,6 +10,7 @@ from mate_tf.config import AttentionConfig, EncoderConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
+from tests.layers.small_layers import token_features
 from tests.small import small_encoder
 
 NAMES = tuple(ARCHITECTURE_PRESETS)
@@ -61,20 +62,13 @@ def serialized(rows, columns) -> tuple[TokenFeatures, list[int]]:
                 tokens.append(((row, column, piece), word, 1, column_id, row_id, rank))
     first = sorted(range(len(tokens)), key=lambda index: (tokens[index][2], tokens[index][0]))
     _, words, segments, column_ids, row_ids, ranks = map(np.array, zip(*tokens, strict=True))
-    fields = {
-        "input_ids": words,
-        "input_mask": np.ones(len(tokens)),
-        "segment_ids": segments,
-        "column_ids": column_ids,
-        "row_ids": row_ids,
-        "column_ranks": ranks,
-        "inv_column_ranks": ranks,
-    }
-    zeros = np.zeros(len(tokens))
-    padded = (
-        np.pad(fields.get(name, zeros), (0, LENGTH - len(tokens))) for name in TokenFeatures._fields
-    )
-    return TokenFeatures(*(tf.constant(field[None], tf.int32) for field in padded)), first
+    mask = np.ones(len(tokens))
+    fields = dict(input_ids=words, input_mask=mask, segment_ids=segments, column_ids=column_ids)
+    fields |= dict(row_ids=row_ids, column_ranks=ranks, inv_column_ranks=ranks)
+    fields |= dict(part_of_speech_ids=np.zeros(len(tokens)))
+    missing = LENGTH - len(tokens)
+    padded = {name: np.pad(field, (0, missing)) for name, field in fields.items()}
+    return token_features(**padded), first
 
 
 def output(encoder: TableEncoder, table: tuple[TokenFeatures, list[int]]) -> np.ndarray:

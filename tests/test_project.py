@@ -140,9 +140,7 @@ PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
 @pytest.mark.medium
 @pytest.mark.parametrize("python", PYTHONS)
 @pytest.mark.parametrize("each", [False, pytest.param(True, marks=pytest.mark.slow)])
-def test_all_extras_together_and_each_alone_resolve_on_every_python(
-    packaging, resolve, python, each
-):
+def test_all_extras_together_and_alone_resolve_on_every_python(packaging, resolve, python, each):
     assert [it[-4:] for it in packaging["classifiers"] if ":: 3." in it] == PYTHONS
     for extra, requirements in packaging["extras_require"].items():
         if each != (extra in ("all", "dev")):

@@ -23,6 +23,14 @@ TABLE = Table.from_rows(
 NUM_CELLS = 9
 
 
+def held_of(table, cells, aggregations, with_columns=None, selected=None) -> CellProbabilities:
+    """The probabilities of a table's cells, by default of a model that chooses no column."""
+    with_columns = cells if with_columns is None else with_columns
+    selected = np.zeros(len(cells), bool) if selected is None else selected
+    operators = TAPAS_OPERATORS[: len(aggregations)]
+    return CellProbabilities(table, cells, with_columns, aggregations, operators, selected)
+
+
 @st.composite
 def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     """Of the table's cells, and the places of an answer, in one column if they name it.
@@ -36,23 +44,14 @@ def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     places = draw(st.lists(st.sampled_from(seen.tolist()), min_size=1, max_size=4, unique=True))
     logits = draw(arrays.arrays(np.float64, 4, elements=st.integers(-3, 3).map(float)))
     if not draw(st.booleans()):
-        found = CellProbabilities(
-            TABLE,
-            cells,
-            cells,
-            special.softmax(logits),
-            TAPAS_OPERATORS,
-            np.zeros(NUM_CELLS, bool),
-        )
-        return found, np.sort(places)
+        return held_of(TABLE, cells, special.softmax(logits)), np.sort(places)
     of_columns = special.softmax(draw(arrays.arrays(np.float64, 3, elements=st.integers(-3, 3))))
     columns = np.arange(NUM_CELLS) % 3
     with_columns = np.where(cells > -np.inf, cells * of_columns[columns], -np.inf)
     selected = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
     places = [place for place in places if place % 3 == places[0] % 3]
-    return CellProbabilities(
-        TABLE, cells, with_columns, special.softmax(logits), TAPAS_OPERATORS, selected
-    ), np.sort(places)
+    held = held_of(TABLE, cells, special.softmax(logits), with_columns, selected)
+    return held, np.sort(places)
 
 
 def candidates_by_loops(held: CellProbabilities, places: list[int]):
@@ -126,20 +125,14 @@ def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
 
 
 def test_a_table_of_one_cell_has_no_other_cell():
-    table = Table.from_rows([["city"], ["Ulm"]])
-    held = CellProbabilities(
-        table, np.array([0.4]), np.array([0.4]), np.ones(1), TAPAS_OPERATORS[:1], np.zeros(1, bool)
-    )
+    held = held_of(Table.from_rows([["city"], ["Ulm"]]), np.array([0.4]), np.ones(1))
     answer = likeliest_answer(held, np.array([0]))
     assert answer.items == ("Ulm",)
     assert best_others(held, np.array([0]), answer, 3) == []
 
 
 def test_equal_texts_in_other_cells_are_other_answers():
-    cells = np.full(NUM_CELLS, 0.1)
-    held = CellProbabilities(
-        TABLE, cells, cells, np.ones(1), TAPAS_OPERATORS[:1], np.zeros(NUM_CELLS, bool)
-    )
+    held = held_of(TABLE, np.full(NUM_CELLS, 0.1), np.ones(1))
     answer = likeliest_answer(held, np.array([0]))
     others = best_others(held, np.array([0]), answer, NUM_CELLS)
     assert len(others) == NUM_CELLS - 1
@@ -148,14 +141,7 @@ def test_equal_texts_in_other_cells_are_other_answers():
 
 def test_the_same_number_computed_otherwise_is_no_other_answer():
     cells = np.where(np.arange(NUM_CELLS) == 7, 0.9, 0.0)
-    held = CellProbabilities(
-        TABLE,
-        cells,
-        cells,
-        np.array([0.4, 0.3, 0.2, 0.1]),
-        TAPAS_OPERATORS,
-        np.zeros(NUM_CELLS, bool),
-    )
+    held = held_of(TABLE, cells, np.array([0.4, 0.3, 0.2, 0.1]))
     answer = likeliest_answer(held, np.array([7]))
     assert answer.items == ("2",)
     (count,) = best_others(held, np.array([7]), answer, 5)  # SUM and AVERAGE are 2 as well

@@ -22,7 +22,7 @@ from mate_tf.answers.answer import (
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TABLE = Table(("river", "length"), (("Ulm", "1.5 km"), ("", ""), ("", "2 km")))
 CELLS = (SelectedCell(0, 1, "1.5 km", 0.9), SelectedCell(2, 1, "2 km", 0.7))
@@ -162,23 +162,7 @@ def test_a_number_that_json_cannot_hold_is_left_to_the_text(value):
     assert (said["answer"], said["value"], said["number"]) == (str(value), None, None)
 
 
-@cases(
-    "changes, message",
-    ({"answers": []}, "unknown key answer.answers"),
-    ({"items": "1"}, "expected .* for answer.items, got '1'"),
-    ({"items": [1]}, "expected str for answer.items, got 1"),
-    ({"cells": [[0, 1]]}, "expected answer.cells to be set by its keys row, column"),
-    ({"cells": [{"row": -1, "column": 0, "text": "", "score": 0.5}]}, "a place in answer.ce"),
-    ({"cells": [{"row": True, "column": 0, "text": "", "score": 0.5}]}, "answer.cells.row"),
-    ({"aggregation": "MOST"}, "expected one of .* as answer.aggregation, got 'MOST'"),
-    ({"value": "1"}, "expected float for answer.value, got '1'"),
-    ({"value": math.nan}, "expected finite numbers in answer, got nan"),
-    ({"class_index": -1}, "expected an index as answer.class_index, got -1"),
-    ({"score": 1.5}, "expected answer.score from 0 to 1, got 1.5"),
-    ({"answered": 1}, "expected bool for answer.answered, got 1"),
-    ({"alternatives": {}}, "expected a list as answer.alternatives"),
-    ({"alternatives": [3]}, "expected answer.alternatives to be an object, got int"),
-)
+@stored_cases("changes, message")
 def test_json_that_is_no_answer_is_refused(changes, message):
     with pytest.raises(ValueError, match=message):
         Answer.from_dict(answer_with_others().to_dict() | changes)
@@ -200,19 +184,7 @@ def test_cells_are_ranked_by_their_scores_then_by_the_alternatives():
     assert best.ranked_cells == ((1, 0), (0, 0), (3, 0), (4, 0))
 
 
-@cases(
-    "aggregation, texts, item, value",
-    ("SUM", ["1.5 m", "none", "2 m"], "3.5", 3.5),
-    ("AVERAGE", ["1.5 m", "none", "2 m"], "1.75", 1.75),
-    ("COUNT", ["1.5 m", "none", " ", "2 m"], "3", 3.0),
-    ("SUM", ["−0.1", "0.3"], "0.2", 0.3 - 0.1),
-    ("SUM", ["1e-05", "2e-05"], "0.00003", 1e-05 + 2e-05),
-    ("SUM", ["1.234,56", "330,10"], "1564.66", 1564.66),
-    ("AVERAGE", ["0:12:00", "1:02:00"], "00:37:00", 2220.0),
-    ("COUNT", ["", ""], "0", 0.0),
-    ("SUM", ["$5", "€3"], "$5", None),
-    ("DIFFERENCE", ["$5", "€3"], "$5", None),
-)
+@stored_cases("aggregation, texts, item, value")
 def test_what_is_computed_is_what_the_column_says(aggregation, texts, item, value):
     table = Table(("a",), tuple((text,) for text in texts))
     cells = tuple(SelectedCell(row, 0, text, 1.0) for row, text in enumerate(texts))
@@ -274,44 +246,13 @@ def of_runners(aggregation, column, rows, mentions=()):
     return answer_of_cells(RUNNERS, cells, aggregation, 0.5, facts(dict(mentions)))
 
 
-ASKED = {"Ann": 1.0, "Bob": 4.0}
-TURNED = {"Bob": 1.0, "Ann": 4.0}
-
-
-@cases(
-    "aggregation, column, rows, mentions, items",
-    ("DISTINCT", 4, range(4), {}, "2"),
-    ("MAX", 1, range(4), {}, "2001-03-05"),
-    ("MIN", 3, range(4), {}, "0:45:30"),
-    ("DIFFERENCE", 2, (0, 1), {}, "5"),
-    ("DIFFERENCE", 3, (0, 1), {}, "00:44:30"),
-    ("DIFFERENCE", 1, (0, 1), {}, "5"),  # days
-    ("DIFFERENCE", 5, (0, 1), {}, "2"),
-    ("GREATER", 2, (0, 1), ASKED, "Ann"),
-    ("LESS", 2, (0, 1), ASKED, "Bob"),
-    ("GREATER", 1, (0, 1), {"red": 2.0, "Blue": 3.0}, "red"),
-    ("IS_GREATER", 2, (0, 1), ASKED, "yes"),
-    ("IS_GREATER", 2, (0, 1), TURNED, "no"),
-    ("IS_LESS", 2, (0, 1), TURNED, "yes"),
-    ("IS_EQUAL", 2, (0, 2), {}, "yes"),
-    ("IS_EQUAL", 2, (0, 1), {}, "no"),
-    ("IS_EQUAL", 4, (0, 2), {}, "yes"),  # texts, which have no order
-)
+@stored_cases("aggregation, column, rows, mentions, items")
 def test_what_is_computed_of_cells_that_are_compared(aggregation, column, rows, mentions, items):
     found = of_runners(aggregation, column, rows, mentions)
     assert (found.aggregation, found.items, found.score) == (aggregation, (items,), 0.5)
     assert [cell.row for cell in found.cells] == list(rows)
 
 
-@cases(
-    "aggregation, column, rows",
-    ("DIFFERENCE", 2, (0, 3)),  # an empty cell
-    ("DIFFERENCE", 2, (0,)),
-    ("DIFFERENCE", 0, (0, 1)),
-    ("GREATER", 4, (0, 1)),
-    ("IS_LESS", 2, (0, 1, 2)),
-    ("MAX", 0, (0, 1)),
-    ("SUM", 0, (0,)),
-)
+@stored_cases("aggregation, column, rows")
 def test_cells_without_what_is_needed_have_no_answer(aggregation, column, rows):
     assert of_runners(aggregation, column, rows) is None

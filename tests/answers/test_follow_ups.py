@@ -15,29 +15,9 @@ from mate_tf.serving.http import Limits
 from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.requests import read_request
 from mate_tf.tables.table import Question, Table
-from tests.small import ROOT, cases
+from tests.small import ROOT, cases, stored
 
-# A table of experiments/demo_data, a question, its follow-up, and the right answers to that one.
-PAIRS = """\
-moon_landings | which missions flew in 1969? | who commanded them? | Neil Armstrong, Pete Conrad
-moon_landings | which missions flew in 1969? | how many? | 2
-moon_landings | which missions landed in 1971? | which of them had three moonwalks? | Apollo 15
-planets | which planets are rocky planets? | how many of those are there? | 4
-planets | what is the type of Saturn? | and what is the type of Mars? | rocky planet
-olympics | which city hosted in 1992? | and in 1996? | Atlanta
-olympics | how many games were in Europe? | which of them was the first? | London / 1948 / 14
-mountains | when was Annapurna first climbed? | how high is it? | 8091
-mountains | what is the difference in height between K2 and Lhotse? | which of them was climbed first? | K2
-own_data/staff | who works in Research? | which of them has the higher salary? | Clara Weiss
-own_data/league | which teams are from Leeds? | who coaches them? | Jack Holt, Omar Said
-own_data/league | how many points does Old Town have? | what about Mill Rovers? | 33
-own_data/orders | which orders did Kowalski place? | what is their total amount? | 846
-european_countries | which countries speak German? | what are their capitals? | Berlin, Vienna
-us_states | which states were admitted in 1959? | and in 1788? | Georgia, Massachusetts, New York
-planets | which planet has the largest diameter? | and the smallest? | Mercury
-olympics | which city hosted in 1988? | and the next one? | Barcelona
-moon_landings | how many moonwalks did Apollo 11 have? | and all missions together? | 14
-"""  # noqa: E501
+PAIRS = stored(__file__, "PAIRS")
 LEAST_RIGHT = 16
 CITIES = Table(
     ("City", "Country", "People"),
@@ -80,16 +60,15 @@ def of_server(model, path, first, then):
 def test_follow_ups_are_right_and_alike_in_all_interfaces(model, capsys, monkeypatch):
     monkeypatch.setattr(arguments, "load_model", lambda *_: model)
     wrong = []
-    for line in PAIRS.splitlines():
-        name, first, then, right = line.split(" | ")
+    for number, (name, first, then, right) in enumerate(PAIRS):
         asked = (model, ROOT / "experiments" / "demo_data" / f"{name}.csv", first, then)
         answer = of_library(*asked)
-        given = [of_command(*asked, capsys), of_page(*asked), of_server(*asked)]
-        assert [one["cells"] for one in given] == [answer["cells"]] * 3, then
-        assert [one["answer"] for one in given] == [answer["answer"]] * 3, then
+        if number % 3 == 0:  # every interface asks for itself, which takes its time
+            for one in (of_command(*asked, capsys), of_page(*asked), of_server(*asked)):
+                assert (one["cells"], one["answer"]) == (answer["cells"], answer["answer"]), then
         if answer["answer"] not in right.split(" / "):
             wrong.append((first, then, answer["answer"]))
-    assert len(PAIRS.splitlines()) - len(wrong) >= LEAST_RIGHT, wrong
+    assert len(PAIRS) - len(wrong) >= LEAST_RIGHT, wrong
 
 
 def answer_of(*coordinates, **values):

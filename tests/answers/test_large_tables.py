@@ -64,8 +64,6 @@ def selected(builder, rows: int, columns: int, cell: tuple[int, int], **limits):
 
 
 @pytest.mark.parametrize("table", [ROW_700, COLUMN_40], ids=["row 700", "column 40"])
-def test_a_cell_beyond_the_originals_limits_is_selected_and_with_them_one_with_others(
-    builder, table
-):
+def test_a_cell_beyond_the_originals_limits_is_selected(builder, table):
     assert selected(builder, *table) == [table[2]]
     assert selected(builder, *table, max_num_rows=64, max_num_columns=32) != [table[2]]

@@ -2,15 +2,13 @@
 
 import os
 import pickle
-import subprocess
-import sys
 
 import pytest
 
 from mate_tf.features import english
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
-from tests.small import ROOT, two_devices
+from tests.small import run_python, two_devices
 
 CITIES = {"city": ["Lima", "Oslo"], "people": [10, 2]}
 
@@ -54,8 +52,7 @@ def test_loading_and_asking_logs_nothing():
         "print(model.answer({'city': ['Lima', 'Oslo'], 'people': [10, 2]}, 'which city?').answered)"
     )
     env = {name: os.environ[name] for name in os.environ if name != "TF_CPP_MIN_LOG_LEVEL"}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, cwd=ROOT, env=env, capture_output=True, text=True, check=False)
+    done = run_python("-c", code, env=env)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout in ("True\n", "False\n")
 

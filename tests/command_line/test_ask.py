@@ -22,7 +22,7 @@ from mate_tf.serving import loading
 from mate_tf.tables.table import Table
 from mate_tf.weights import folder
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.small import ROOT, cases
+from tests.small import ROOT, cases, run_python
 
 CITIES = "city,people\na,709\nb,291\n"
 QUESTION = "how many people live in a?"
@@ -172,9 +172,7 @@ def test_questions_are_answered_in_their_order_wherever_options_stand(capsys, pr
 
 
 @pytest.mark.parametrize("text", ["of a\nof b", "of a\r\n  of b \n", "of a\n\n\nof b\n"])
-def test_questions_come_from_standard_input_past_blank_lines(
-    capsys, monkeypatch, predictors, cities, text
-):
+def test_questions_come_from_standard_input(capsys, monkeypatch, predictors, cities, text):
     set_stdin(monkeypatch, text)
     assert ask(cities, "--json") == 0
     found = [(record["question"], record["answer"]) for record in records(capsys)]
@@ -182,9 +180,7 @@ def test_questions_come_from_standard_input_past_blank_lines(
 
 
 @pytest.mark.parametrize("end", ["", EOFError])
-def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
-    capsys, monkeypatch, predictors, cities, end
-):
+def test_questions_are_typed_at_a_terminal(capsys, monkeypatch, predictors, cities, end):
     type_in = unittest.mock.Mock(side_effect=["of a", " of b ", ":full", end])
     monkeypatch.setattr("builtins.input", type_in)
     for stream in ("stdin", "stdout"):
@@ -200,18 +196,14 @@ def test_questions_are_typed_at_a_terminal_to_an_empty_line_or_its_end(
 
 
 @pytest.mark.parametrize("is_conversation", [False, True])
-def test_the_previous_answer_goes_with_a_question_only_in_a_conversation(
-    predictors, cities, is_conversation
-):
+def test_only_a_conversation_has_a_previous_answer(predictors, cities, is_conversation):
     flags = ["--conversation"] if is_conversation else []
     assert ask(cities, "of a b", "of 291", "too long", "of b", *flags) == 1
     (predictor,) = predictors
     assert predictor.after == ([(), ("a", "b"), ("291",), ()] if is_conversation else [()] * 4)
 
 
-def test_an_answer_below_the_score_is_a_guess_in_the_history_and_none_in_the_status(
-    capsys, predictors, cities
-):
+def test_an_answer_below_the_score_is_a_guess_and_a_status(capsys, predictors, cities):
     questions = (cities, "of a", "of b", "--conversation", "--min-score=0.7")
     assert ask(*questions, "--json") == 3
     first, second = records(capsys)
@@ -369,8 +361,7 @@ def test_an_interrupt_ends_with_130(monkeypatch, predictors, cities):
 
 def imported(*arguments):
     """The packages that the command imports in a process of its own, by name."""
-    command = [sys.executable, "-X", "importtime", "-m", "mate_tf", *arguments]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    done = run_python("-X", "importtime", "-m", "mate_tf", *arguments)
     names = re.findall(r"^import time: .*\| +([\w]+)", done.stderr, re.MULTILINE)
     assert "mate_tf" in names
     return {*names} & {"absl", "keras", "lxml", "numpy", "openpyxl", "pandas", "tensorflow"}

@@ -74,9 +74,7 @@ def test_the_tables_of_a_folder_are_found_and_the_best_answer_is_named(folder, c
     (["empty", "q"], "expected tables in the folder 'empty', found none"),
     (["{0}", "too long"], "expected less"),
 )
-def test_what_cannot_be_asked_together_is_one_sentence(
-    folder, tmp_path, capsys, arguments, message
-):
+def test_what_cannot_be_asked_is_one_sentence(folder, tmp_path, capsys, arguments, message):
     (tmp_path / "empty").mkdir()
     assert main(["ask", *(argument.format(folder) for argument in arguments)]) == 1
     (line,) = capsys.readouterr().err.splitlines()

@@ -60,7 +60,7 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("tables")
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(data=st.data(), name=FILE_NAMES)
 def test_no_cell_header_question_or_name_of_a_file_controls_the_terminal(folder, data, name):
     rows = data.draw(st.lists(st.lists(UTF8_TEXTS, min_size=2, max_size=2), min_size=1, max_size=4))

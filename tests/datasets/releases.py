@@ -5,7 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mate_tf.datasets.hybridqa import read_hybridqa
+from mate_tf.datasets.described_tables import read_corpus
+from mate_tf.datasets.hybridqa import read_hybridqa, read_hybridqa_reference
+from mate_tf.datasets.interactions import read_interactions
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
 from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
@@ -31,6 +33,13 @@ SQA_COLUMNS = "id annotator position question table_file answer_coordinates answ
 STATEMENTS = lines("{", '"t.csv": [["so"], [1], "title"]', "}")
 QUERY = {"question": "which?", "table_id": "t", "sql": {"sel": 0, "agg": 0, "conds": []}}
 HYBRID_QUESTION = {"question_id": "q", "question": "which?", "table_id": "t", "answer-text": "x"}
+TRACED = HYBRID_QUESTION | {"answer-node": [["x", [0, 0], None, "table"]]}
+REFERENCE = {"reference": {"q": "x"}, "table": ["q"], "passage": []}
+HYBRID_TABLES = {
+    "tables_tok/t.json": lines({"header": [["a", []]], "data": [[["x", []]]]}),
+    "request_tok/t.json": "{}\n",
+}
+INTERACTION = 'table: { columns: { text: "a" } rows: { cells: { text: "b" } } } questions: { }'
 
 
 def of_json_lines(read: Callable, line: dict, **files: str) -> Release:
@@ -78,13 +87,23 @@ RELEASES = {
         lambda directory, _: read_tabfact(directory, "small_test"), (), TESTS | FACTS
     ),
     "HybridQA": Release(
-        read_hybridqa,
-        SPLITS,
-        {
-            "train.json": lines("[", HYBRID_QUESTION, "]"),
-            "tables_tok/t.json": lines({"header": [["a", []]], "data": [[["x", []]]]}),
-            "request_tok/t.json": "{}\n",
-        },
+        read_hybridqa, SPLITS, {"train.json": lines("[", HYBRID_QUESTION, "]")} | HYBRID_TABLES
+    ),
+    "HybridQA, traced": Release(
+        lambda directory, split: read_hybridqa(directory, split, traced=True),
+        (),
+        {"train.traced.json": lines("[", TRACED, "]")} | HYBRID_TABLES,
+    ),
+    "HybridQA's reference": Release(
+        lambda directory, split: [read_hybridqa_reference(directory, split)],
+        (),
+        {"train_reference.json": lines(REFERENCE)},
+    ),
+    "interactions": Release(read_interactions, (), {"train.txtpb": lines(INTERACTION)}),
+    "a corpus": Release(
+        lambda directory, split: read_corpus("TEXTS", directory, split),
+        (),
+        {"train.jsonl": lines({"id": "first", "table": {"header": ["a"], "rows": [["b"]]}})},
     ),
     "JSON Lines": of_json_lines(
         read_json_lines,

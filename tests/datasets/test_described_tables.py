@@ -3,7 +3,7 @@ import pytest
 from mate_tf.datasets import described_tables
 from mate_tf.datasets.tasks import Division
 from mate_tf.tables.table import Table
-from tests.small import cases, write_lines
+from tests.small import write_lines
 
 INLINE = {"id": "t", "header": ["a"], "rows": [["b"]], "document_title": "Title"}
 
@@ -29,24 +29,6 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
     assert first.texts_with_titles == ("Title", "one", "two")
     assert (second.name, second.texts) == ("7", ())
     assert second.table == Table(("a", "b"), (("e", "f"),), "below/one.tsv")
-
-
-@cases(
-    "record, error, message",
-    ([], ValueError, "expected an object, got list"),
-    ({"texts": []}, ValueError, r"expected the keys \['table'\], missing"),
-    ({"table": INLINE, "text": "a"}, ValueError, r"expected keys among .*, got \['text'\]"),
-    ({"table": INLINE, "texts": "a"}, ValueError, "expected a list of texts for 'texts'"),
-    ({"table": INLINE, "texts": [1]}, ValueError, "expected a list of texts for 'texts'"),
-    ({"table": 1}, ValueError, "expected an object or the path of a file for 'table', got 1"),
-    ({"table": "no.csv"}, FileNotFoundError, "expected a file at .*no.csv"),
-    ({"table": {"header": ["a"]}}, ValueError, r"missing \['rows'\]"),
-    ({"table": INLINE, "id": "first"}, ValueError, "a different id .* got 'first' again"),
-)
-def test_a_malformed_line_is_named(tmp_path, record, error, message):
-    write_lines(tmp_path / "train.jsonl", {"id": "first", "table": INLINE}, record)
-    with pytest.raises(error, match=rf"{message}.*line 2\)"):
-        list(described_tables.read_corpus("TEXTS", tmp_path, "train"))
 
 
 def test_a_folder_of_tables_is_one_split_and_questions_are_read_in_their_layout(tmp_path):

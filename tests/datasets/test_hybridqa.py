@@ -110,59 +110,6 @@ def test_answers_are_traced_to_cells_hidden_in_the_test_split_and_in_the_referen
         read_hybridqa_reference(release, "test")
 
 
-OF_QUESTIONS = [
-    ({"question_id": "q1"}, r"expected a list of questions, got dict"),
-    (["q1"], r"expected an object, got str .*question 0\)"),
-    ([HIDDEN, {"question_id": "q2"}], r"'question' as str, got none .*question 'q2'\)"),
-    ([QUESTION | {"table_id": 3}], r"'table_id' as str, got int .*question 'q1'\)"),
-    ([QUESTION | {"answer-text": 3}], r"'answer-text' as str, got int .*question 'q1'\)"),
-    ([QUESTION | {"question_postag": "NN"}], r"one tag for each of 5 words, got 1 .*'q1'\)"),
-]
-
-
-OF_TRACES = [
-    ([["Oslo", [0, 0]]], "expected a text, coordinates, link and kind"),
-    ([["Oslo", [2, 0], None, "table"]], r"within 2 rows and 2 columns, got \(2, 0\)"),
-    ([["Oslo", ["a", 0], None, "table"]], "expected pairs of row and column"),
-    ([["Oslo", 3, None, "table"]], "expected a text, coordinates, link and kind"),
-    ("Oslo", "expected 'answer-node' as list, got str"),
-]
-OF_REFERENCES: list[tuple[dict, str]] = [
-    ({"table": None}, "expected 'table' as list"),
-    ({"passage": ["q9"]}, "expected ids that have an answer, got 'q9'"),
-    ({"reference": {"q1": 3}}, "expected 'q1' as str"),
-]
-OF_TABLES: list[tuple[dict, str]] = [
-    ({"header": None}, r"expected 'header' as list, got NoneType"),
-    ({"data": []}, r"expected at least 1 row below the header, got 0 \(table 'Cities_0'\)"),
-    ({"data": [[["Oslo", []]]]}, r"expected 2 cells as in the header, got 1"),
-    ({"data": [3]}, r"expected a list of cells, got int .*row 0\)"),
-    ({"data": [["Oslo", "Bergen"]]}, r"a cell's text and a list of its links.*row 0\)"),
-    ({"data": [[["Oslo", [3]], ["", []]]]}, r"expected a cell's text and a list of its links"),
-    ({"title": 3}, r"expected 'title' as str, got int"),
-]
-
-
-@cases(
-    "file, content, message",
-    *(("dev.json", content, message) for content, message in OF_QUESTIONS),
-    *(
-        ("dev.traced.json", [QUESTION | {"answer-node": nodes}], f"{message}.*'q1'")
-        for nodes, message in OF_TRACES
-    ),
-    *(("tables_tok/Cities_0.json", TABLE | change, message) for change, message in OF_TABLES),
-    *(("dev_reference.json", REFERENCE | change, message) for change, message in OF_REFERENCES),
-    ("request_tok/Cities_0.json", [], "expected an object of passages, got list"),
-    ("request_tok/Cities_0.json", {"/wiki/Oslo": 3}, "'/wiki/Oslo' as str"),
-)
-def test_malformed_files_are_refused_by_name_and_place(release, file, content, message):
-    write(release / file, content)
-    with pytest.raises(ValueError, match=message) as error:
-        list(read_hybridqa(release, "dev", traced="traced" in file))
-        read_hybridqa_reference(release, "dev")
-    assert file in str(error.value)
-
-
 def test_every_question_of_the_sample_is_read_expanded_and_supervised(tmp_path):
     if not HYBRIDQA_SAMPLE.is_dir():
         pytest.skip(f"no sample of HybridQA at {HYBRIDQA_SAMPLE}")

@@ -116,18 +116,6 @@ def test_a_corpus_is_tables_with_texts(tmp_path):
     assert texts == [first.texts, ("true",), ()]
 
 
-@cases(
-    "line, message",
-    ("table: {", r"in text format, got .*Expected .*\(file '.*train.txtpb', line 3\)"),
-    ("tabel: { }", r'no field named "tabel".* \(file .*, line 3\)'),
-    ('id: "a" id: 3', r"got 1:\d+ .*line 3\)"),
-)
-def test_a_malformed_message_is_named_with_its_line(tmp_path, line, message):
-    write(tmp_path / "train.txtpb", CORPUS, "", line, CLASSIFIED)
-    with pytest.raises(ValueError, match=message):
-        list(read_interactions(tmp_path, "train"))
-
-
 def test_damaged_files_are_named_with_the_place(tmp_path):
     whole = gzip.compress(f"{CORPUS}\n".encode())
     (tmp_path / "train.txtpb.gz").write_bytes(whole[:-20])

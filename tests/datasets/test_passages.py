@@ -121,8 +121,8 @@ def test_the_sentences_asked_for_are_shown_up_to_their_limit(lengths, asked, dat
 
 
 @cases("piece", "one . Two ", "word" * 3000 + " ", ". ", ".", "?", "... ", '." ')
-def test_a_megabyte_is_split_without_losing_a_word_or_a_hang(piece):
-    text = piece * (1_000_000 // len(piece))
+def test_a_long_text_is_split_without_losing_a_word_or_a_hang(piece):
+    text = piece * (400_000 // len(piece))
     assert "".join(split_sentences(text)).replace(" ", "") == text.replace(" ", "")
 
 

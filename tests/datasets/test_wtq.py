@@ -10,7 +10,7 @@ from mate_tf.datasets.wtq import (
     split_list,
 )
 from tests.data_folders import WTQ
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 HEADER = "id\tutterance\tcontext\ttargetValue\n"
 
@@ -104,14 +104,7 @@ def write(tmp_path):
     return write_text
 
 
-@cases(
-    "text, dialect, rows",
-    ('a,b\n"x ""y""",2\n', {}, [["a", "b"], ['x "y"', "2"]]),
-    ('a\n"never\nclosed', {}, [["a"], ["never\nclosed"]]),
-    *(("a,b\n1\n\n", {}, [["a", "b"], ["1"], []]), ("a#b,c\n", {"delimiter": "#"}, [["a", "b,c"]])),
-    *(('"a\\"b",c\n', {"escape": True}, [['a"b', "c"]]), ('"a\\"b",c\n', {}, [['a\\b"', "c"]])),
-    ("", {}, []),
-)
+@stored_cases("text, dialect, rows")
 def test_rows_are_read_leniently(write, text, dialect, rows):
     assert read_original_rows(write(text), **dialect) == rows
 

@@ -1,7 +1,6 @@
 """The binary from the outside: a run, its refusals; and the presets."""
 
 import dataclasses
-import functools
 import json
 import re
 import shutil
@@ -21,18 +20,19 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.run import load_config, train_run
 from mate_tf.training.starting_points import find_config, make_config, presets
-from tests.small import PIECES, ROOT, cases, run_binary, succeeded, write_records, write_vocabulary
-
-SMALL = tuple(
-    (
-        "--config=demo --config.max_seq_length=24 --config.length_buckets= "
-        "--config.encoder.num_layers=1 --config.encoder.hidden_size=16 "
-        "--config.encoder.intermediate_size=16 --config.batch_size=2 --config.num_steps=2"
-    ).split()
+from tests.small import (
+    PIECES,
+    ROOT,
+    cases,
+    run_binary,
+    small_flags,
+    stored_cases,
+    succeeded,
+    write_records,
+    write_vocabulary,
 )
 
-
-run_finetune = functools.partial(run_binary, "experiments.finetune")
+SMALL = ["--config=demo", *small_flags("max_seq_length=24")]
 
 
 @pytest.fixture(scope="module")
@@ -52,8 +52,7 @@ def data_dir(tmp_path_factory):
 @pytest.mark.medium
 def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     flags = (*SMALL, f"--data_dir={data_dir}", f"--model_dir={tmp_path / 'run'}")
-    done = run_finetune(*flags)
-    assert done.returncode == 0, done.stderr
+    done = succeeded("experiments.finetune", *flags)
     said, header, _, row = done.stdout.splitlines()
     assert said.startswith("2 steps of 2 examples: about ")
     assert header.startswith("| step | loss | ") and row.startswith("| 2 | ")
@@ -80,10 +79,8 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     train.write_bytes(content)
     on_two = ("--distribution_strategy=mirrored", "--num_virtual_cpus=2", "--skip_corrupt")
     folders = (f"--data_dir={damaged}", f"--model_dir={tmp_path / 'next'}")
-    done = run_finetune(
-        *SMALL, *folders, "--reset_heads", *on_two, f"--init_checkpoint={tmp_path / 'run'}"
-    )
-    assert done.returncode == 0, done.stderr
+    start = f"--init_checkpoint={tmp_path / 'run'}"
+    done = succeeded("experiments.finetune", *SMALL, *folders, "--reset_heads", *on_two, start)
     assert "1 records skipped in" in done.stderr
     assert re.search(
         r"loaded \d+ variables from .*run/best/model\.safetensors; in it, but left .*weights",
@@ -92,8 +89,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
 
     # The same again, from what the folder says.
     again = tmp_path / "again"
-    done = run_finetune(f"--config={tmp_path / 'next'}", f"--model_dir={again}")
-    assert done.returncode == 0, done.stderr
+    succeeded("experiments.finetune", f"--config={tmp_path / 'next'}", f"--model_dir={again}")
     for file in ("config.json", "inputs.json"):
         assert (again / file).read_bytes() == (tmp_path / "next" / file).read_bytes()
     runs = again, tmp_path / "next"
@@ -104,7 +100,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     assert inputs["init_checkpoint"] == str(tmp_path / "run")
     assert inputs["reset_heads"] is True
 
-    refused = run_finetune(*flags, "--config.seed=7")
+    refused = run_binary("experiments.finetune", *flags, "--config.seed=7")
     assert refused.returncode == 1
     assert "got another: seed=7 (there: 1); choose another folder" in refused.stderr
     assert "Traceback" not in refused.stderr
@@ -114,7 +110,7 @@ def test_a_run_leaves_what_evaluation_and_export_need(data_dir, tmp_path):
     shutil.copytree(data_dir, other)
     config = FeatureConfig(max_seq_length=24)
     write_conversion(other, conversion_of("JSONL", config, other / "vocab.txt", None))
-    refused = run_finetune(*flags, f"--data_dir={other}")
+    refused = run_binary("experiments.finetune", *flags, f"--data_dir={other}")
     assert refused.returncode == 1
     assert "features.trim_cells=False (there: True)" in refused.stderr
 
@@ -199,24 +195,14 @@ def test_what_no_config_can_be_made_of_is_refused(name, architecture, overrides,
     (True, "nowhere", "expected weights at nowhere, found none: no "),
 )
 def test_what_cannot_begin_leaves_no_folder(data_dir, tmp_path, has_data, init_checkpoint, message):
-    config = make_config("demo", None, list(SMALL[1:]))
+    config = make_config("demo", None, SMALL[1:])
     run_dir = tmp_path / "run"
     with pytest.raises(FileNotFoundError, match=f"^{message}"):
         train_run(config, data_dir if has_data else tmp_path, run_dir, init_checkpoint)
     assert not run_dir.exists()
 
 
-@cases(
-    "program, flags, message",
-    ("finetune", "--config=demo", "expected vocab.txt in "),
-    ("finetune", "--config=mlm_minilm", "; `mate-tf train --config=mlm_minilm` trains it"),
-    ("finetune", "--config=pointr_minilm", "mate_tf.pointr.pipeline.Pipeline trains"),
-    ("pretrain", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
-    ("pretrain", "--config=mlm_minilm --config.speed=1", "unknown key config.speed; the kno"),
-    ("pointr", "--config=demo", "got demo; `mate-tf train --config=demo` trains it"),
-    ("pointr", "--config=pointr_minilm --eval_splits=train --train_split=x", "as which 'x' is"),
-    ("pointr", "--config=pointr_minilm --worker_hosts=a:1,b:2 --task_index=0", "several workers"),
-)
+@stored_cases("program, flags, message")
 def test_what_a_program_does_not_do_is_refused_in_a_sentence(tmp_path, program, flags, message):
     folders = ("input_dir", "output_dir") if program == "pointr" else ("data_dir", "model_dir")
     given = [f"--{name}={tmp_path / name}" for name in folders]

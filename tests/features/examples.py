@@ -7,7 +7,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
 
-MANY = 100_000
+MANY = 40_000
 # Texts for which time that is quadratic in their length would be minutes.
 HOSTILE = {
     "letters": "a" * 10 * MANY,

@@ -11,7 +11,7 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.tables.table import Question, Table
 from tests.features.examples import build, pieces, rows_of
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TABLE = Table.from_rows(
     [["city name", "people"], ["New York", 8], ["Newville", None], ["a", "3 x"]], table_id="cities"
@@ -228,17 +228,7 @@ def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
     assert example.report.answers_dropped == plain.report.answers_dropped
 
 
-@cases(
-    "config, rows_dropped, tokens_trimmed, num_tokens, end",
-    # [CLS] a [SEP] and two headers, then rows of 2, 6, 2 and 2 tokens, then the 20.
-    ({"max_seq_length": 37}, 0, 0, 37, f"new 1 {HISTOGRAM}"),
-    ({"max_seq_length": 36}, 1, 0, 35, f"york 3 {HISTOGRAM}"),
-    ({"max_seq_length": 34}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
-    ({"max_seq_length": 27}, 3, 0, 27, f"york 8 {HISTOGRAM}"),
-    ({"max_row_id": 4}, 2, 0, 33, f"v ##i ##l ##l ##e 8 {HISTOGRAM}"),
-    (TRIM | {"max_seq_length": 22}, 0, 16, 21, "new 1 york 2 8 2"),
-    (TRIM | {"max_seq_length": 14}, 3, 14, 13, "york 8 york 2 , 8 2 ,"),
-)
+@stored_cases("config, rows_dropped, tokens_trimmed, num_tokens, end")
 def test_rows_go_before_histograms(
     wordpiece, config, rows_dropped, tokens_trimmed, num_tokens, end
 ):

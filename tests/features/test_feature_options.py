@@ -12,7 +12,7 @@ from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.tokenized_table import MAX_VALUES, histogram_cells, keep_columns
 from mate_tf.tables.table import Question, Table
 from tests.features.examples import build, pieces
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TABLE = Table(
     header=("city name", "people"),
@@ -51,9 +51,7 @@ def test_what_is_in_the_sequence(wordpiece, config, expected):
     assert shown.startswith("[CLS] a [SEP] ") and shown.count("[SEP]") == 1
 
 
-def test_rows_are_dropped_for_cells_of_a_set_length_and_all_of_them_by_the_original_alone(
-    wordpiece,
-):
+def test_rows_are_dropped_and_all_of_them_by_the_original_alone(wordpiece):
     config = {"max_seq_length": 11, "cell_trim_length": 1}
     with pytest.raises(ConversionError, match="expected at most 11 tokens, got 12"):
         build(wordpiece, TABLE, Question("a"), **config)
@@ -86,9 +84,7 @@ def test_labels_are_the_first_occurrence_of_each_answer_text(wordpiece, answers,
     assert example.report.answers_dropped == len(answers) - len(found)
 
 
-def test_answer_texts_that_are_cut_off_are_errors_or_found_elsewhere_and_previous_ones_alike(
-    wordpiece,
-):
+def test_answer_texts_that_are_cut_off_are_errors_or_found_elsewhere(wordpiece):
     question = Question("a", answers=("x",))
     config = {"max_seq_length": 14, "trim_cells": True, "label_answer_spans": True}
     with pytest.raises(ConversionError, match=r"expected 1 answer texts .*, got 0") as error:
@@ -154,21 +150,7 @@ PLACES = Table(
 COSTS = [3, 7, 12, 7]
 
 
-@cases(
-    "question, budget, previous, kept",
-    ("anything", 29, (), [0, 1, 2, 3]),
-    # None fits: the likeliest, for the rest to be cut.
-    *(("anything", 2, (), [0]), ("is there a mountain?", 2, (), [2])),
-    *(("is there a mountain?", 2, (3,), [3]), ("who is the mayor of Bergen?", 10, (), [0, 3])),
-    ("which city has most inhabitants?", 10, (), [0, 1]),
-    # By its stem, "mountain" is a word of the third column.
-    ("is there a mountain?", 12, (), [2]),
-    # The likeliest column does not fit, smaller ones do.
-    ("is there a mountain?", 11, (), [0, 1]),
-    ("is there a mountain?", 11, (3,), [0, 3]),
-    # None is like it: from the left.
-    ("why", 10, (), [0, 1]),
-)
+@stored_cases("question, budget, previous, kept")
 def test_the_columns_most_like_the_question_are_kept(question, budget, previous, kept):
     asked = Question(question, previous_coordinates=tuple((0, column) for column in previous))
     assert keep_columns(PLACES, asked, COSTS, budget) == kept

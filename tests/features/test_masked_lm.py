@@ -95,9 +95,7 @@ def test_cells_are_masked_as_wholes_where_asked_for_and_words_always(wordpiece, 
     assert wholes and (parts > 0) == (not whole_cells)
 
 
-def test_an_example_follows_from_its_generator_and_is_flagged_where_a_negative_takes_its_place(
-    wordpiece,
-):
+def test_an_example_follows_from_its_generator_and_says_whether_it_is_negative(wordpiece):
     examples = builds(wordpiece, seeds=(1, 1, 2), negative=OTHER)
     assert same(examples[0], examples[1])
     assert not same(examples[0], examples[2])

@@ -12,17 +12,10 @@ from hypothesis import strategies as st
 from mate_tf.features.normalization import normalize_denotation, normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
 from tests.features.examples import HOSTILE
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 
-@cases(
-    "text, normalized",
-    *(("  Málaga\n CF ", "malaga cf"), ("2–5", "2-5"), ("“Aïda”", "aida")),
-    *(('"Quoted" twice"', '"quoted" twice"'), ("Italy (note) (see below)", "italy")),
-    *(("Italy (north) and (south)", "italy (north) and"), ("(all of it)", "(all of it)")),
-    *(("504,000[1]*", "504,000"), ("[12]", ""), ("[note]", "[note]"), ("Jr..", "jr.")),
-    ("½", "1⁄2"),
-)
+@stored_cases("text, normalized")
 def test_details_that_do_not_count_are_removed(text, normalized):
     assert normalize_denotation(text) == normalized
 

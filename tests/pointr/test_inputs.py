@@ -17,8 +17,6 @@ from mate_tf.pointr.answering import (
 from mate_tf.tables.table import Question
 from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO, linked_tables
 
-RAIN = Question("where is rain ?", "q", ("rain",))
-
 
 def test_a_table_or_its_passages_are_taken_away():
     question = Question("?", answer_coordinates=((0, 1),))

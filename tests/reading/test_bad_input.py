@@ -164,7 +164,7 @@ def test_the_neighbours_of_any_question_are_as_without_it(wordpiece, pair, confi
 
 
 @pytest.mark.parametrize("cell", HOSTILE.values(), ids=HOSTILE)
-def test_a_cell_of_up_to_a_megabyte(wordpiece, cell):
+def test_a_very_long_cell(wordpiece, cell):
     config = FeatureConfig(max_seq_length=512, trim_cells=True, drop_rows_to_fit=True)
     table = Table.from_rows([[cell, "new york"], ["name", "city"]], header=["a", "b"])
     question = supervise(table, Question("which city?", answers=("new york",)))
@@ -175,7 +175,7 @@ def test_a_cell_of_up_to_a_megabyte(wordpiece, cell):
 
 @pytest.mark.parametrize("name", ["letters", "numbers"])
 @pytest.mark.parametrize("place", ["header", "question", "answer", "title", "expansion", "name"])
-def test_a_megabyte_elsewhere(wordpiece, place, name):
+def test_a_very_long_text_elsewhere(wordpiece, place, name):
     text = HOSTILE[name]
     texts = dict(question="which city?", answer="york", title="t", name="q", header="a")
     texts[place] = text

@@ -20,11 +20,10 @@ from mate_tf.records.conversion_file import (
 )
 from mate_tf.tables.table import Question, Table
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.small import cases
+from tests.small import stored_cases
 
 A_CELL = "operator NONE (a cell)"
 TABLE = Table.from_rows([["a", "b"], ["c", "1"], ["d", "1"], ["e", "3"]], table_id="t")
-SHORT = {"drop_rows_to_fit": True, "max_seq_length": 8}
 
 
 def question(text: str = "a", *answers: str) -> Question:
@@ -37,22 +36,11 @@ def convert(builder, table, asked: Question, is_training: bool, task: str = "WTQ
 
 
 @pytest.mark.parametrize("is_training", [True, False])
-@cases(
-    "asked, config, reason, notes",
-    (question("a", "c"), {}, "", [A_CELL]),
-    (question("a", "17"), {}, "", []),
-    (question("a", "1"), {}, "ambiguous answer", []),
-    (question("a", "k"), {}, "answer not found", ["no labels (answer not found)"]),
-    (question("a " * 99, "c"), {}, "too long", None),
-    (question("a", "c"), SHORT, "", [A_CELL, "rows dropped"]),
-    (question("a", "e"), SHORT, "answer cut off", [A_CELL, "rows dropped", "answers cut off"]),
-    (question("a", "c"), {"max_column_id": 2}, "too many columns", None),
-    (question("a", "c"), {"max_row_id": 2}, "too many rows", None),
-)
-def test_training_leaves_out_what_is_noted(wordpiece, is_training, asked, config, reason, notes):
+@stored_cases("answer, config, reason, notes")
+def test_training_leaves_out_what_is_noted(wordpiece, is_training, answer, config, reason, notes):
     """Notes are of evaluation; None where the question is left out there too."""
     builder = FeatureBuilder(wordpiece, FeatureConfig(**{"max_seq_length": 32, **config}))
-    outcome = convert(builder, TABLE, asked, is_training)
+    outcome = convert(builder, TABLE, question("a", answer), is_training)
     counts = outcome_counts(outcome)
     assert counts["read"] == 1
     if reason and (is_training or notes is None):
@@ -143,23 +131,7 @@ def test_options_that_came_later_are_off_and_former_ones_have_to_be(tmp_path, vo
     assert read_conversion(tmp_path).features == config
 
 
-@cases(
-    "content, message",
-    (b"{", "Expecting property name"),
-    (b"\xff", ".*can't decode byte 0xff"),
-    (b"[]", r"expected conversion to be set by its keys task, features, .*, got \[\]"),
-    (b'{"task": "WTQ"}', "expected the keys features, tagger, vocabulary_sha256 in conversion"),
-    ({"features": []}, r"expected conversion.features to be set by its keys .*, got \[\]"),
-    ({"features": {"color": 1}}, "unknown key conversion.features.color; the known keys are m"),
-    ({"features": {"trim_cells": "true"}}, "expected bool for conversion.features.trim_cells"),
-    (
-        {"features": {"add_aggregation_candidates": True}},
-        "expected False for conversion.features.add_aggregation_candidates, an option of",
-    ),
-    ({"features": {"max_seq_length": 2}}, "expected max_seq_length to be at least 4, got 2"),
-    ({"weather": "fine"}, "unknown key conversion.weather; the known keys are task, features"),
-    ({"vocabulary_sha256": None}, "expected str for conversion.vocabulary_sha256, got None"),
-)
+@stored_cases("content, message")
 def test_what_is_no_conversion_is_named(tmp_path, vocab_file, content, message):
     write_conversion(tmp_path, conversion_of("WTQ", FeatureConfig(), vocab_file, None))
     file = tmp_path / "conversion.json"

@@ -48,7 +48,7 @@ def num_examples(folder, split) -> int:
     (9, "4 of 18 questions are kept for dev; a dev.jsonl or --divide", "train=80,dev=20"),
     (10, "the training tables are divided (90 % train, 10 % dev); --divide", "train=90,dev=10"),
 )
-def test_without_a_dev_split_some_tables_or_of_few_some_questions_become_one(
+def test_without_a_dev_split_some_tables_or_questions_become_one(
     tmp_path, num_tables, sentence, percentages
 ):
     said = list(create_records(creation_of(tmp_path, num_tables), FEATURES))

@@ -28,7 +28,7 @@ from mate_tf.records.splits import (
 )
 from mate_tf.tables.table import Question, Table
 from tests import forked
-from tests.small import assert_same_files, cases
+from tests.small import assert_same_files, cases, stored_cases
 
 TABLE = Table.from_rows([["a", "b"], ["1", "2"]])
 
@@ -57,9 +57,7 @@ def record_ids(files) -> list[str]:
     return [record["question_id"][0].decode() for record in records]
 
 
-def test_one_file_has_all_questions_in_their_order_and_empty_shards_are_read_over(
-    tmp_path, outcomes
-):
+def test_one_file_has_all_questions_in_order_and_empty_shards_are_skipped(tmp_path, outcomes):
     write(tmp_path, outcomes)
     assert names_in(tmp_path) == ["dev.jsonl", "dev.left_out.jsonl", "dev.tfrecord"]
     assert record_ids(split_files(tmp_path, "dev")) == [f"q{n}" for n in range(15)]
@@ -149,25 +147,7 @@ def test_a_split_that_is_not_whole_is_refused(tmp_path, names, message):
         split_files(tmp_path, "dev")
 
 
-RELEASED = "train.tfrecords-0000"
-
-
-@cases(
-    "split, names, expected",
-    ("train", "train.tfrecord train_2.tfrecord dev.tfrecord", "train.tfrecord"),
-    ("train_128", "train.tfrecord train_128.tfrecord", "train_128.tfrecord"),
-    ("train_128", "train.tfrecord.gz test.tfrecord", "train.tfrecord.gz"),
-    ("train", "random-split-1-train.tfrecord random-split-2-train.tfrecord", "random-split-1"),
-    ("train", "tf_examples/train.tfrecord", "tf_examples/train.tfrecord"),
-    ("train", f"{RELEASED}1-of-00002 {RELEASED}0-of-00002", f"{RELEASED}0 {RELEASED}1"),
-    ("train", "train_b.tfrecord.gz train_a.tfrecord trainers.tfrecord", "train_a train_b"),
-    ("dev_128", "train.tfrecord test.tfrecord", "test.tfrecord"),
-    ("dev", "dev.tfrecord test.tfrecord", "dev.tfrecord"),
-    ("dev", "test.tfrecord conversion.json", None),
-    ("train", "train.tfrecord.gz conversion.json", None),
-    ("train", "train.tfrecord-00000-of-00002", None),
-    ("train", "train.tfrecords train.tfrecord.gz", None),
-)
+@stored_cases("split, names, expected")
 def test_records_of_the_release_are_found_by_its_names(tmp_path, split, names, expected):
     for name in names.split():
         (tmp_path / name).parent.mkdir(exist_ok=True)

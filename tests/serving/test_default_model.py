@@ -1,10 +1,8 @@
 """The model that comes with the package: what is in its folder, and that it answers."""
 
 import hashlib
-import json
 import pathlib
 import re
-import subprocess
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -20,7 +18,7 @@ from mate_tf.records.conversion_file import check_vocabulary
 from mate_tf.tables.table import Table
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.data_folders import FIELD
-from tests.small import ROOT, cases
+from tests.small import stored_cases
 
 PACKAGE = pathlib.Path(mate_tf.__file__).parent
 MOST_BYTES = 50_000_000
@@ -112,19 +110,7 @@ def test_it_looks_cells_up_in_a_table_it_has_never_seen(model):
     assert all(0.0 < answer.score < 1.0 for answer in answers)
 
 
-@cases(
-    "name, question, answer",
-    ("report.xlsx", "which region has the highest sales?", "South"),
-    ("unicode.tsv", "which city has 1763275 inhabitants?", "Quito"),
-    ("unicode.tsv", "how many cities are there?", "3"),
-    ("log.csv", "when was the alarm?", "2024-01-11T09:00:00"),
-    ("years.parquet", "which film is from 1999?", "C"),
-    ("p.xlsx", "how much does the tea cost?", "$1.50"),
-    ("m.xlsx", "which cities are in Peru?", "Lima, Cusco"),
-    ("i.json", "how old is Bob?", "25"),
-    ("s.csv", "which product has the largest qty?", "Milk"),
-    ("konto.csv", "what is the total amount?", "1988"),
-)
+@stored_cases("name, question, answer")
 def test_it_answers_questions_about_files_that_people_bring(model, name, question, answer):
     if not FIELD.is_dir():
         pytest.skip("no folder of cases: set MATE_TF_FIELD_DIR")
@@ -147,15 +133,3 @@ def test_a_long_table_is_read_whole(model):
     table = Table.from_rows(rows, ["Boat", "Harbour", "Crew"], "long")
     answer = model.answer(table, "what is the crew of boat 399?")
     assert answer.rows_dropped == 0 and answer.answered
-
-
-@pytest.mark.medium
-def test_the_command_needs_no_model_and_leaves_standard_error_empty(tmp_path):
-    path = tmp_path / "boats.csv"
-    lines = [",".join(row) for row in (BOATS.header, *BOATS.rows)]
-    path.write_text("\n".join(lines) + "\n")
-    command = [sys.executable, "-m", "mate_tf", "ask", str(path), "what is the harbour of Petrel?"]
-    # A process of its own, in which nothing has been imported or compiled before.
-    done = subprocess.run([*command, "--json"], cwd=ROOT, capture_output=True, text=True)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert json.loads(done.stdout)["answer"] == "Ostend"

@@ -228,9 +228,7 @@ def test_a_table_beyond_a_linformers_length_is_refused_with_both_lengths(linform
     (LINFORMER, None, "at most 150, the sequence_length of this model, got None"),
     (ABSOLUTE, 201, "at most 200, the position embeddings of this model, got 201"),
 )
-def test_a_model_is_not_exported_for_longer_input_than_it_takes(
-    tmp_path, exported, options, longest, message
-):
+def test_a_model_is_exported_for_input_that_it_takes(tmp_path, exported, options, longest, message):
     _, vocab_file, _ = exported
     config = FeatureConfig(max_seq_length=longest)
     with pytest.raises(ValueError, match=message):

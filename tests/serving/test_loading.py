@@ -37,7 +37,7 @@ from mate_tf.weights.folder import (
     read_calibration,
     write_calibration,
 )
-from tests.small import ENCODER, cases, export_small, without_tables, write_run
+from tests.small import ENCODER, export_small, stored_cases, without_tables, write_run
 
 pytestmark = pytest.mark.medium
 
@@ -190,17 +190,7 @@ def test_a_graph_is_not_loaded_unless_it_is_trusted(copy):
         mate_tf.from_pretrained(copy, trust_graph=True)
 
 
-@cases(
-    "changes",
-    {"num_layers": 10**6},
-    {"num_layers": 10**6, "hidden_size": 2, "intermediate_size": 1},
-    {"hidden_size": 2 * 10**6},
-    {"intermediate_size": 10**9},
-    {"vocab_size": 10**9},
-    {"max_position_embeddings": 10**9},
-    {"type_vocab_sizes": [3, 10**9, 256, 2, 256, 256, 10]},
-    {"attention": {"architecture": "linformer", "sequence_length": 10**9}},
-)
+@stored_cases("changes")
 def test_a_configuration_that_is_larger_than_the_weights_is_refused_at_once(copy, changes):
     def enlarge(config):
         config["encoder"] |= changes
@@ -340,9 +330,7 @@ def test_what_cannot_be_asked_for_is_refused(predictor):
 
 
 @pytest.mark.parametrize("content", ["{", '{"temperature": 0.0}', '{"slope": 1.0}', "[]"])
-def test_a_damaged_calibration_is_named_and_one_needs_a_model(
-    classifier, calibration, content, tmp_path
-):
+def test_a_damaged_calibration_is_named(classifier, calibration, content, tmp_path):
     (classifier / "assets.extra" / "calibration.json").write_text(content)
     with pytest.raises(ValueError, match=r"calibration\.json: "):
         read_calibration(classifier)

@@ -3,8 +3,6 @@
 import dataclasses
 import json
 import os
-import subprocess
-import sys
 
 import hypothesis
 import numpy as np
@@ -22,7 +20,7 @@ from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.small import ROOT, cases, write_run
+from tests.small import ROOT, cases, run_python, write_run
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 ENCODER = EncoderConfig(
@@ -214,14 +212,9 @@ sys.exit(main(sys.argv[1:]))
     (["show", "moon_landings.csv"], "moon_landings.csv: 6 rows, 6 columns"),
 )
 def test_commands_work_where_tensorflow_is_not(arguments, output):
-    done = subprocess.run(
-        [sys.executable, "-c", WITHOUT_TENSORFLOW, *arguments],
-        cwd=ROOT / "experiments" / "demo_data",
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    cwd = ROOT / "experiments" / "demo_data"
+    done = run_python("-c", WITHOUT_TENSORFLOW, *arguments, cwd=cwd, env=environment)
     assert done.stderr == ""
     assert output in done.stdout
 

@@ -2,9 +2,6 @@
 
 import dataclasses
 import functools
-import json
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -24,6 +21,7 @@ from mate_tf.serving.export import why_no_tables
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
+from tests.serving import new_process
 from tests.small import ENCODER, PIECES, cases, export_small, text_input
 
 VOCABULARY = [*PIECES, *"0123456789.-"]
@@ -108,9 +106,7 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
     ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
     *(("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
 )
-def test_a_model_whose_features_are_not_made_in_the_graph_says_why(
-    architecture, task, features, reason
-):
+def test_a_model_without_features_in_the_graph_says_why(architecture, task, features, reason):
     config = dataclasses.replace(CONFIG, attention=AttentionConfig(architecture))
     assert reason in why_no_tables(config, task, dataclasses.replace(FEATURES, **features))
     assert why_no_tables(CONFIG, TableQAConfig(), FEATURES) is None
@@ -148,64 +144,24 @@ def operations(directory):
     return names - functions
 
 
-ASKED_IN_A_NEW_PROCESS = """
-import json, sys
-import tensorflow as tf
-from tensorflow.python.framework import op_def_registry
-asked = json.load(sys.stdin)
-unknown = [name for name in asked["operations"] if op_def_registry.get(name) is None]
-import tensorflow_text
-
-signatures = tf.saved_model.load(asked["directory"]).signatures
-asked["examples"] = {"examples": [bytes.fromhex(asked["example"])]}
-
-def ask(signature, given, output):
-    tensors = {name: tf.constant(values) for name, values in asked[given].items()}
-    return signatures[signature](**tensors)[output].numpy()
-
-print(json.dumps({
-    "unknown to tensorflow": unknown,
-    "unknown": [name for name in unknown if op_def_registry.get(name) is None],
-    "of ours": [name for name in sys.modules if name.startswith("mate_tf")],
-    "tables": ask("tables", "raw", "answers")[0].decode(),
-    "features": ask("features", "features", "token_probabilities").tolist(),
-    "serving_default": ask("serving_default", "examples", "token_probabilities").tolist(),
-}))
-"""
-
-
 def test_stock_tensorflow_with_tensorflow_text_serves_all_three_signatures(exported, tmp_path):
     names = operations(exported)
     for part in ("Xla", "Mkl", "PyFunc", "EagerPy", "Custom", "Host"):
         assert not [name for name in names if part in name]
-    given = text_input(QUESTIONS[:1], TABLES[:1])
     wordpiece = Wordpiece(exported / "assets.extra" / "vocab.txt")
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
     example = builder.build(TABLES[0], Question(QUESTIONS[0])).features
-    asked = {
-        "directory": str(exported),
-        "operations": sorted(names),
-        "raw": {
-            name: json.loads(json.dumps(values.numpy().tolist(), default=bytes.decode))
-            for name, values in given.items()
-        },
-        "features": {name: [example[name].tolist()] for name in TAPAS_FEATURES},
-        "example": serialize_example(example).hex(),
-    }
-    # Isolated: neither this folder nor the environment's paths are looked for modules.
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", ASKED_IN_A_NEW_PROCESS],
-        input=json.dumps(asked),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
+    unknown, outputs = new_process.ask(
+        exported,
+        tmp_path,
+        tuple(sorted(names)),
+        tables=text_input(QUESTIONS[:1], TABLES[:1]),
+        features={name: [example[name].tolist()] for name in TAPAS_FEATURES},
+        serving_default={"examples": [serialize_example(example)]},
     )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout.splitlines()[-1])
-    assert set(found["unknown to tensorflow"]) == OF_TENSORFLOW_TEXT
-    assert found["unknown"] == found["of ours"] == []
-    predictor = from_pretrained(exported)
-    assert found["tables"] == predictor.answer(TABLES[0], QUESTIONS[0]).text
-    np.testing.assert_allclose(found["features"], found["serving_default"], atol=1e-6)
-    assert np.max(found["features"]) > 0
+    assert set(unknown) == OF_TENSORFLOW_TEXT
+    answer = from_pretrained(exported).answer(TABLES[0], QUESTIONS[0])
+    assert outputs["tables"]["answers"] == [answer.text]
+    found = [outputs[name]["token_probabilities"] for name in ("features", "serving_default")]
+    np.testing.assert_allclose(*found, atol=1e-6)
+    assert np.max(found) > 0

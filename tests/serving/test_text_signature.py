@@ -2,9 +2,6 @@
 
 import datetime
 import functools
-import json
-import subprocess
-import sys
 import unicodedata
 
 import numpy as np
@@ -27,6 +24,7 @@ from mate_tf.tables.operators import OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
+from tests.serving import new_process
 from tests.small import ROOT, cases, text_input
 
 pytest.importorskip("tensorflow_text", reason="this system has no package of tensorflow-text")
@@ -292,18 +290,6 @@ def test_classes_are_the_library_s(names):
 
 
 ANSWERABLE = ROOT / "experiments" / "demo_data" / "trust" / "answerable.jsonl"
-ASKED_IN_A_NEW_PROCESS = """
-import json, sys
-import tensorflow as tf
-import tensorflow_text
-
-tables = tf.saved_model.load(sys.argv[1]).signatures["tables"]
-given = {name: tf.constant(values) for name, values in json.load(sys.stdin).items()}
-outputs = tables(**given)
-assert not [name for name in sys.modules if name.startswith("mate_tf")]
-names = "answers", "aggregations"
-print(json.dumps([[text.decode() for text in outputs[name].numpy()] for name in names]))
-"""
 
 
 @pytest.mark.medium
@@ -312,17 +298,8 @@ def test_the_default_model_answers_without_mate_tf(tmp_path):
     export_stored(find_model(DEFAULT_MODEL), tmp_path / "model")
     tables, questions = zip(*read_json_lines(ANSWERABLE), strict=True)
     asked = text_input([question.text for question in questions], tables)
-    values = {name: tensor.numpy().tolist() for name, tensor in asked.items()}
-    done = subprocess.run(
-        [sys.executable, "-I", "-c", ASKED_IN_A_NEW_PROCESS, str(tmp_path / "model")],
-        input=json.dumps(values, default=bytes.decode),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    texts, aggregations = json.loads(done.stdout)
+    _, outputs = new_process.ask(tmp_path / "model", tmp_path, tables=asked)
+    texts, aggregations = outputs["tables"]["answers"], outputs["tables"]["aggregations"]
     assert {"NONE", "COUNT", "SUM", "AVERAGE", "ABSENT"} <= set(aggregations)
     right = [
         denotation_correct(text.split(", "), question.answers)

@@ -11,7 +11,7 @@ from mate_tf.features.numeric import question_values, ranks, values_of_column
 from mate_tf.tables.columns import Convention, read_column
 from mate_tf.tables.table import Table
 from mate_tf.tables.values import Date
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 
 def column_case(line):
@@ -37,55 +37,21 @@ def test_a_column_has_a_kind_and_values(texts, kind, values):
     assert found == values if values else None not in found
 
 
-@cases(
-    "name, texts, total, unit",
-    ("x", ["1,200.00", "(350.50)", "(5,000.00)"], -4150.5, ""),
-    ("x", ["$1.5B", "$800M", "$950K"], 2.30095e9, "$"),
-    ("x", ["0:12:00", "0:09:58", "1:02:05"], 5043.0, ""),
-    ("Hours worked", ["7:30", "8:15", "38:00"], 193500.0, ""),
-    *(("Hours", ["7:30", "8:15"], 56700.0, ""), ("Opening hours", ["7:30", "8:15"], None, "")),
-    *(("x", ["5 km", "7 km"], 12.0, "km"), ("x", ["$5", "€3"], None, "")),
-    *(("x", ["5 kg", "300 g"], None, ""), ("x", ["2024-01-05", "2024-01-06"], None, "")),
-    *(("x", ["9:58", "10:30"], None, ""), ("year", ["1999", "2001"], None, "")),
-    *(("goals", ["1999", "2001"], 4000.0, ""), ("customer id", ["17", "18"], None, "")),
-    *(("customer_id", ["17", "18"], None, ""), ("videos", ["17", "18"], 35.0, "")),
-    *(("date", ["20240104", "20240105"], None, ""), ("number of moons", ["17", "18"], 35.0, "")),
-)
+@stored_cases("name, texts, total, unit")
 def test_sums_are_given_where_they_make_sense(name, texts, total, unit):
     said = read_column(texts, name).to_dict()
     assert (said["sum"], said["unit"]) == (pytest.approx(total), unit)
     assert said["average"] == pytest.approx(None if total is None else total / len(texts))
 
 
-@cases(
-    "texts, sentence",
-    (["1,5", "2,5"], "Column 'x' has a decimal comma."),
-    (["1.234", "2.345"], "'1.234' was read as 1.234, with a decimal point."),
-    (["1,5", "2.5", "3.5"], "both decimal points and decimal commas"),
-    (["13/01/2024", "02/01/2024"], "in the order day, month, year"),
-    (["01.13.2024", "02.01.2024"], "in the order month, day, year"),
-    (["13.01.2024", "02.01.2024"], None),
-    (["13/01/2024", "01/14/2024", "02/15/2024", "02/01/2024"], "'02/01/2024' may be either"),
-    (["2024-01-05T10:30Z", "2024-01-05T10:30+01:00"], "of several zones, which were read in"),
-    (["05/01/2024", "02/01/2024"], "may have the day or the month first"),
-    (["05-01-2024", "02-01-2024"], "were read in the order month, day, year"),
-    (["$5", "€3"], r"numbers in $ and €, which are not added up"),
-    (["1,234.5", "12"], None),
-)
+@stored_cases("texts, sentence")
 def test_what_is_assumed_is_said(texts, sentence):
     said = read_column(texts, "x").assumed
     assert len(said) == (sentence is not None)
     assert sentence is None or sentence in said[0]
 
 
-@cases(
-    "rows, totals, total",
-    *(("N,100|S,200|Total,300", (2,), 300.0), ("N,100|S,200|Total,310", (), 610.0)),
-    *(("N,100|S,200|Totally,300", (), 600.0), ("Sum:,300|N,100|S,200", (0,), 300.0)),
-    ("a,1|b,2|Total A,3|c,5|Total B,5|Grand total,8", (2, 4, 5), 8.0),
-    ("N,$1.5B|S,$800M|合計,$2.3B", (2,), 2.3e9),
-    *(("a,0:30:00|b,0:45:00|Gesamt,1:15:00", (2,), 4500.0), ("N,|S,0|Total,0", (), 0.0)),
-)
+@stored_cases("rows, totals, total")
 def test_rows_that_are_totals_are_left_out_of_sums(rows, totals, total):
     table = Table.from_rows([["name", "x"], *(row.split(",") for row in rows.split("|"))])
     assert table.total_rows == totals

@@ -11,7 +11,7 @@ import pytest
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table, remember
 from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 TOWNS = Table(("City", "People"), (("Oslo", "709037"), ("Bergen", "291940")), "cities")
 
@@ -40,17 +40,7 @@ def test_the_first_row_is_the_header_unless_one_is_given():
     assert (table.header, table.num_rows, table.num_columns) == (("x", ""), 2, 2)
 
 
-@cases(
-    "rows, message",
-    ([], r"expected at least 1 column, got 0 \(table 'x'\)"),
-    ([[]], "expected at least 1 column, got 0"),
-    ([["a"]], r"expected at least 1 row below the header, got 0 \(table 'x'\)"),
-    ([["a", "b"], ["1", "2"], ["3"]], r"expected 2 cells .*, got 1 \(table 'x', row 1\)"),
-    ([["a"], [["b"]]], r"expected text, a number or None, got list \(table 'x', row 0\)"),
-    ([["a"], [b"b"]], "got bytes"),
-    ([["a", "b"], "cd"], r"expected a list of cells, got the text 'cd' \(table 'x', row 0\)"),
-    ([["a"], 3], "table 'x', row 0"),
-)
+@stored_cases("rows, message")
 def test_rows_that_are_no_table_are_refused(rows, message):
     with pytest.raises(ValueError, match=message):
         Table.from_rows(rows, table_id="x")
@@ -87,25 +77,7 @@ def test_expansions_of_another_shape_are_refused(expansions, message):
         replace(TOWNS, expansions=expansions)
 
 
-OF_CLASS = r"expected a class_index from 0 to 2147483647, got .*'q'\)"
-OF_NUMBER = r"expected a number as answer_number, got .*'q'\)"
-
-
-@cases(
-    "fields, message",
-    ({"aggregation": "MEDIAN"}, r"an aggregation of .*, got 'MEDIAN' \(question 'q'\)"),
-    ({"answers": "Oslo"}, r"expected a list of answers, got the text 'Oslo' \(question 'q'\)"),
-    ({"answers": [["Oslo"]]}, "expected text, a number or None, got list"),
-    ({"answer_coordinates": [1]}, "expected pairs of row and column as answer_coordinates"),
-    ({"previous_coordinates": [(1, 2, 3)]}, "expected pairs of row and column"),
-    ({"previous_coordinates": [(1.5, 2)]}, "expected pairs of row and column"),
-    *(({"class_index": given}, OF_CLASS) for given in (-1, 2**31, 2**40, True, 1.0, "1")),
-    *(({"answer_number": given}, OF_NUMBER) for given in (True, "3", [3])),
-    ({"answer_number": 10**400}, r"of at most 308 digits, got 401 \(question 'q'\)"),
-    ({"part_of_speech_tags": ["NN"] * 3}, r"each of 1 words, got 3 .*\(question 'q'\)"),
-    ({"part_of_speech_tags": [3]}, r"expected a text as a part-of-speech tag, got 3 .*'q'\)"),
-    ({"part_of_speech_tags": ["NONSENSE"]}, r"part-of-speech tag .*'NONSENSE' .*'q'\)"),
-)
+@stored_cases("fields, message")
 def test_a_malformed_question_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         Question("where?", "q", **fields)

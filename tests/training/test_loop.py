@@ -144,9 +144,7 @@ def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_the
     ([0.5, 0.25, 0.5, 0.25], "start 0.5000; none is better", 0),
 )
 @pytest.mark.parametrize("ema_decay", [None, 0.5])
-def test_the_start_is_evaluated_and_kept_where_nothing_is_better(
-    tmp_path, caplog, scores, says, kept, ema_decay
-):
+def test_the_start_is_kept_where_nothing_is_better(tmp_path, caplog, scores, says, kept, ema_decay):
     task, seen = watched(make_task(), scores)
     start = [weight.numpy() for weight in task.model.weights]
     config = dataclasses.replace(CONFIG, ema_decay=ema_decay)

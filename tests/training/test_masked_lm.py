@@ -81,9 +81,7 @@ def pretraining_task(config, data_dir):
     return make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
 
 
-def test_a_run_learns_and_gives_its_encoder_to_fine_tuning_and_its_heads_to_pre_training(
-    data_dir, run_dir
-):
+def test_a_run_learns_and_gives_on_its_encoder_and_its_heads(data_dir, run_dir):
     batch = next(iter(read_records(data_dir / "dev_32.tfrecord").batch(4)))
     features = TokenFeatures.from_dict(batch)
     trained = build_model(CONFIG)

@@ -17,17 +17,10 @@ from mate_tf.training.run import load_inputs, train_run
 from mate_tf.training.starting_points import make_config
 from mate_tf.training.trainer import Trainer
 from mate_tf.weights.run import export_weights, run_weights
-from tests.small import write_examples
+from tests.small import small_flags, write_examples
 
-CHANGES = [
-    f"--config.{change}"
-    for change in (
-        *("max_seq_length=24", "length_buckets=", "batch_size=2", "num_steps=4"),
-        *("eval_interval=2", "checkpoint_interval=1", "summary_interval=1"),
-        *("encoder.num_layers=1", "encoder.hidden_size=16", "encoder.intermediate_size=16"),
-    )
-]
-CONFIG = make_config("demo", None, CHANGES)
+INTERVALS = ("eval_interval=2", "checkpoint_interval=1", "summary_interval=1")
+CONFIG = make_config("demo", None, small_flags("max_seq_length=24", "num_steps=4", *INTERVALS))
 
 
 def write_data(folder) -> None:

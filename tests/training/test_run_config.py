@@ -27,7 +27,7 @@ from mate_tf.training.run import (
     save_config,
     save_inputs,
 )
-from tests.small import cases
+from tests.small import stored_cases
 
 CONFIG = TableQATrainingConfig(
     num_steps=10,
@@ -53,18 +53,7 @@ def test_a_folder_of_another_run_is_refused(tmp_path):
     assert load_config(tmp_path) == CONFIG
 
 
-@cases(
-    "content, message",
-    (b"{", "expected JSON in .*config.json: Expecting property name"),
-    (b"\xff", "expected JSON in .*config.json: .*can't decode byte 0xff"),
-    (b"[]", "expected a JSON object in .*config.json, got list"),
-    (b"{}", "config.json: expected .* kinds table_qa, classification, .* got None"),
-    (b'{"kind": "table_qa"}', "config.json: expected the keys num_steps, learning_rate, enc"),
-    (b'{"kind": "table_qa", "colour": 1}', "config.json: unknown key config.colour"),
-    (b'{"kind": "classification", "task": 1}', "config.json: .* config.task .* its keys num_cl"),
-    (b'{"kind": "lm"}', "config.json: expected .* kinds table_qa, classification, .* got 'lm'"),
-    (b'{"kind": []}', r"config.json: expected .* kinds table_qa, classification, .* got \[\]"),
-)
+@stored_cases("content, message")
 def test_a_damaged_config_is_named(tmp_path, content, message):
     (tmp_path / "config.json").write_bytes(content)
     with pytest.raises(ValueError, match=message):
@@ -105,9 +94,7 @@ def inputs(tmp_path):
     return RunInputs(str(tmp_path / "data"), files, init_checkpoint="google/tapas-base")
 
 
-def test_a_run_goes_on_with_its_own_first_weights_alone_known_by_either_path(
-    inputs, tmp_path, monkeypatch
-):
+def test_a_run_goes_on_with_its_own_first_weights_by_either_path(inputs, tmp_path, monkeypatch):
     save_inputs(inputs, tmp_path, begins=True)
     for same in (inputs, dataclasses.replace(inputs, init_checkpoint=None)):
         save_inputs(same, tmp_path, begins=False)

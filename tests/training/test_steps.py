@@ -19,7 +19,7 @@ from mate_tf.training.loop import train
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer, accumulate
 from tests import small
-from tests.layers.small_layers import attentions
+from tests.layers.small_layers import attentions, token_features
 from tests.small import assert_same, cases, scalars, small_encoder, two_devices
 from tests.training import distributed_runs
 
@@ -158,20 +158,15 @@ def batch() -> dict[str, tf.Tensor]:
     cell = np.maximum(np.arange(LENGTH) - 6, 0) // 2
     in_table = (np.arange(LENGTH) >= 6) & (np.arange(LENGTH) < LENGTH - 5)
     random = np.random.default_rng(0)
-    fields = {
-        "input_ids": random.integers(1, 60, (BATCH, LENGTH)),
-        "input_mask": np.arange(LENGTH) < LENGTH - 5,
-        "segment_ids": in_table,
-        "column_ids": np.where(in_table, cell % 3 + 1, 0),
-        "row_ids": np.where(in_table, cell // 3, 0),
-        "part_of_speech_ids": np.where(in_table, 0, np.arange(LENGTH) % 5),
-    }
-    arrays = {
-        name: np.broadcast_to(fields.get(name, 0), (BATCH, LENGTH)).astype(np.int32)
-        for name in TokenFeatures._fields
-    }
-    arrays["classification_class_index"] = np.array([[0], [1]], np.int32)
-    return {name: tf.constant(array) for name, array in arrays.items()}
+    fields = token_features(
+        input_ids=random.integers(1, 60, (BATCH, LENGTH)),
+        input_mask=[np.arange(LENGTH) < LENGTH - 5] * BATCH,
+        segment_ids=[in_table] * BATCH,
+        column_ids=[np.where(in_table, cell % 3 + 1, 0)] * BATCH,
+        row_ids=[np.where(in_table, cell // 3, 0)] * BATCH,
+        part_of_speech_ids=[np.where(in_table, 0, np.arange(LENGTH) % 5)] * BATCH,
+    )
+    return fields._asdict() | {"classification_class_index": tf.constant([[0], [1]])}
 
 
 def trainer_of(name: str, num_layers: int = 1) -> Trainer:

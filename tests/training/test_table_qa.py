@@ -28,6 +28,7 @@ from tests.small import (
     change_records,
     scalars,
     small_encoder,
+    stored_cases,
     write_records,
     write_vocabulary,
 )
@@ -193,9 +194,7 @@ def test_records_without_any_label_cannot_be_measured(data_dir, tmp_path):
     "limit, known, accuracy",
     *((None, ("dev-0", "dev-2"), 2 / 6), (2, ("dev-0", "dev-2"), 1 / 2), (None, (), 0.0)),
 )
-def test_questions_without_a_right_answer_lower_accuracy(
-    data_dir, tmp_path, limit, known, accuracy
-):
+def test_wrong_answers_lower_accuracy(data_dir, tmp_path, limit, known, accuracy):
     """The model is made to point at the labelled cell, so right are those with such a label."""
     questions = [pair for pair in pairs("dev", 6) if not known or pair[1].question_id in known]
     write_split(copied(data_dir, tmp_path), "dev", questions=questions)
@@ -252,23 +251,7 @@ WEAK = {"use_answer_as_supervision": False}
 EMPTY, NONE = WEAK | {"allow_empty_column_selection": True}, {"label_ids": 0}
 
 
-@cases(
-    "options, split, changes, message",
-    ({}, "dev", {"label_ids": 1}, "table's body, got one on token 0, whose row_ids is 0"),
-    ({}, "train", {"label_ids": -1}, "label_ids of 0 or 1, got -1"),
-    ({}, "dev", {"input_ids": 99}, r"input_ids from 0 to \d+ \(encoder.vocab_size\), got 99 "),
-    ({}, "train", {"label_ids": 0}, "a labelled cell to select, got none"),
-    (WEAK, "train", NONE | {"answer": 3.0}, "got none .*; with task.mask_ex.*allow_empty_column_s"),
-    (WEAK, "dev", {"aggregation_function_id": 4}, r"operator of the task, .*, got 4 \(DISTINCT\)"),
-    # What the task can learn, or does not look at, is accepted.
-    ({}, "train", {"label_ids": 0, "answer": 3.0}, None),
-    ({}, "train", {"aggregation_function_id": 4}, None),
-    ({}, "dev", {"label_ids": 0}, None),
-    ({"mask_examples_without_labels": True}, "train", {"label_ids": 0}, None),
-    ({"cell_loss_importance": 0.0}, "train", {"label_ids": 0}, None),
-    ({"select_one_column": False}, "train", {"label_ids": 0}, None),
-    (EMPTY, "train", NONE | {"aggregation_function_id": 3}, None),
-)
+@stored_cases("options, split, changes, message")
 def test_a_label_not_to_be_learned_is_refused(data_dir, tmp_path, options, split, changes, message):
     directory = with_changed_record(data_dir, tmp_path / "data", split, **changes)
     config = dataclasses.replace(CONFIG, task=TableQAConfig(**options))

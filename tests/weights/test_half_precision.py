@@ -16,7 +16,7 @@ from mate_tf.weights import run as weights_of_runs
 from mate_tf.weights.folder import read_calibration, write_calibration
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import export_weights, run_weights, weights_by_path
-from tests.small import run_binary, without_tables, write_run
+from tests.small import succeeded, without_tables, write_run
 
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
 QUESTIONS = ["c e", "a g", "h h h"]
@@ -139,9 +139,6 @@ def test_weights_of_another_model_are_refused(weights):
 
 @pytest.mark.medium
 def test_the_command_says_what_it_wrote(run, tmp_path):
-    done = run_binary(
-        *("mate_tf", "export", "--weights-alone"),
-        *(f"--model-dir={run}", f"--output-dir={tmp_path / 'out'}"),
-    )
-    assert done.returncode == 0, done.stderr
+    folders = f"--model-dir={run}", f"--output-dir={tmp_path / 'out'}"
+    done = succeeded("mate_tf", "export", "--weights-alone", *folders)
     assert f"MB to {tmp_path / 'out' / weights_of_runs.FILE}" in done.stdout

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import pathlib
 from typing import Any
 
 import numpy as np
@@ -29,20 +30,7 @@ from tests.weights.small_models import (
 
 # The folders of google/tapas-*-finetuned-wtq, -sqa and -tabfact; null is how transformers writes
 # what a task does not use.
-WTQ: dict[str, Any] = {
-    "architectures": ["TapasForQuestionAnswering"],
-    "aggregation_labels": {"0": "NONE", "1": "SUM", "2": "AVERAGE", "3": "COUNT"},
-    **dict(aggregation_loss_weight=1.0, aggregation_temperature=1.0),
-    **dict(allow_empty_column_selection=False, answer_loss_cutoff=0.664694),
-    **dict(answer_loss_importance=1.0, average_approximation_function="ratio"),
-    **dict(average_logits_per_cell=False, cell_selection_preference=0.207951),
-    **dict(disable_per_token_loss=False, huber_loss_delta=0.121194),
-    **dict(init_cell_selection_weights_to_zero=True, max_num_columns=32, max_num_rows=64),
-    **dict(no_aggregation_label_index=0, num_aggregation_labels=4, positive_label_weight=10.0),
-    **dict(select_one_column=True, temperature=0.0352513, use_answer_as_supervision=True),
-    **dict(use_gumbel_for_aggregation=False, use_gumbel_for_cells=False),
-    **dict(use_normalized_answer_loss=False),
-}
+WTQ: dict[str, Any] = json.loads(pathlib.Path(__file__).with_name("tapas_wtq.txt").read_text())
 GIVEN: dict[str, Any] = {"allow_empty_column_selection": True, "use_answer_as_supervision": False}
 NOTHING = dict.fromkeys(
     ("answer_loss_cutoff", "cell_selection_preference", "huber_loss_delta")

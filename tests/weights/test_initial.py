@@ -216,36 +216,12 @@ def test_where_there_are_no_weights_it_says_so(tmp_path, path, message):
         load_weights(classifier(), tmp_path / path)
 
 
-def fake_hub(monkeypatch, download) -> None:
-    hub = types.ModuleType("huggingface_hub")
-    hub.HfApi = lambda: types.SimpleNamespace(snapshot_download=download)  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
-
-
-def test_a_name_is_downloaded_at_its_revision_without_pickles(tmp_path, monkeypatch):
-    described = {"architectures": ["TapasForSequenceClassification"]}
-    write_hugging_face(tmp_path / "folder", classifier_values(), **described)
-    asked = []
-
-    def download(name, revision, allow_patterns):
-        asked.append((name, revision))
-        assert not any("bin" in pattern or "h5" in pattern for pattern in allow_patterns)
-        return str(tmp_path / "folder")
-
-    fake_hub(monkeypatch, download)
-    load_weights(classifier(), "google/tapas-tiny", revision="no_reset")
-    model = published("google/tapas-tiny")
-    assert asked == [("google/tapas-tiny", "no_reset"), ("google/tapas-tiny", None)]
-    assert model.task_config == ClassificationConfig()
-    with pytest.raises(ValueError, match="expected no revision for weights on this machine"):
-        load_weights(classifier(), tmp_path / "folder", revision="main")
-
-
 def test_without_the_package_or_the_network_it_says_what_to_do(monkeypatch):
     def download(*_, **__):
         raise ConnectionError("Cannot reach it: offline mode is enabled.\nMore.")
 
-    fake_hub(monkeypatch, download)
+    hub = types.SimpleNamespace(HfApi=lambda: types.SimpleNamespace(snapshot_download=download))
+    monkeypatch.setitem(sys.modules, "huggingface_hub", hub)
     here = r"^found no folder or checkpoint 'google/tapas-tiny' here; expected .*"
     message = r"model 'google/tapas-tiny' on the .* main, .*ConnectionError: .*enabled.; without"
     with pytest.raises(OSError, match=here + message):
@@ -278,6 +254,8 @@ def test_a_pretrained_model_needs_a_head_and_all_of_it(tmp_path, run):
         published(tmp_path / "a", TableQAConfig())
     with pytest.raises(ValueError, match="expected a published checkpoint, got the run in"):
         published(run[0])
+    with pytest.raises(ValueError, match="expected no revision for weights on this machine"):
+        load_weights(classifier(), tmp_path / "a", revision="main")
 
 
 COLUMNS, TOKENS = CELLS[:2], CELLS[2:]

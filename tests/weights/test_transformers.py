@@ -6,8 +6,6 @@ Shapes: B batch, S sequence.
 import importlib.util
 import json
 import pathlib
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -23,6 +21,7 @@ from mate_tf.weights.hugging_face import (
     load_hugging_face,
 )
 from tests.layers.small_layers import QUESTION, cells, features_of
+from tests.small import run_python
 from tests.weights import transformers_oracle
 
 MISSING = [name for name in ("torch", "transformers") if importlib.util.find_spec(name) is None]
@@ -117,8 +116,7 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
         for name, (kind, config, labels) in CASES.items()
     }
     (folder / "cases.json").write_text(json.dumps(cases))
-    command = [sys.executable, transformers_oracle.__file__, str(folder)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    done = run_python(transformers_oracle.__file__, str(folder))
     assert done.returncode == 0, done.stderr
     return folder
 

@@ -7,13 +7,9 @@ import pytest
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.training.starting_points import make_config
 from tests.datasets.releases import RELEASES, write_release
-from tests.small import PIECES, run_binary, write_vocabulary
+from tests.small import PIECES, run_binary, small_flags, succeeded, write_vocabulary
 
-SMALL = (
-    *("num_steps=2", "eval_interval=2", "batch_size=4", "max_seq_length=64", "length_buckets="),
-    *("encoder.num_layers=1", "encoder.hidden_size=16", "encoder.num_heads=2"),
-    *("encoder.intermediate_size=16", "dtype=float32"),
-)
+SMALL = small_flags("eval_interval=2", "batch_size=4", "max_seq_length=64", "dtype=float32")
 WEIGHTS = "weights/model.safetensors"
 
 
@@ -50,10 +46,7 @@ def test_the_chain_goes_from_releases_to_weights_and_goes_on_where_it_stopped(re
     def run(*flags: str):
         folders = f"--input_dir={releases}", f"--output_dir={tmp_path}", "--size=base"
         vocabulary = f"--vocab_file={releases / 'vocab.txt'}"
-        changes = [f"--config.{change}" for change in SMALL]
-        done = run_binary("experiments.paper.chain", *folders, vocabulary, *changes, *flags)
-        assert done.returncode == 0, done.stderr
-        return done
+        return succeeded("experiments.paper.chain", *folders, vocabulary, *SMALL, *flags)
 
     run("--stages=mlm,statements")
     first = (tmp_path / "statements" / WEIGHTS).stat().st_mtime_ns
@@ -68,10 +61,8 @@ def test_the_chain_goes_from_releases_to_weights_and_goes_on_where_it_stopped(re
 @pytest.mark.medium
 def test_the_chain_may_write_to_another_file_system(releases, tmp_path):
     flags = f"--input_dir={releases}", f"--vocab_file={releases / 'vocab.txt'}", "--size=base"
-    changes = [f"--config.{change}" for change in SMALL]
     elsewhere = "--stages=statements,wtq", "--output_dir=ram://chain"
-    done = run_binary("experiments.paper.chain", *flags, *changes, *elsewhere, cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
+    done = succeeded("experiments.paper.chain", *flags, *SMALL, *elsewhere, cwd=tmp_path)
     assert f"variables from ram://chain/statements/{WEIGHTS}" in done.stderr
     assert not list(tmp_path.glob("ram:*"))
 

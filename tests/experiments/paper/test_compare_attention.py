@@ -8,19 +8,16 @@ from pathlib import Path
 import pytest
 
 from experiments.paper.comparison_results import Results, first_weights, spread
-from tests.small import run_binary, succeeded, write_vocabulary
+from tests.small import run_binary, small_flags, succeeded, write_vocabulary
 
 pytestmark = pytest.mark.medium
 
 VOCABULARY = ["[PAD]", "[EMPTY]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "good", "bad", "film"]
 SENTENCES = "a good film\t1\na bad film\t0\ngood\t1\nbad film\t0\n"
-SMALL = tuple(
-    (
-        "--config=sst2_tiny --config.max_seq_length=8 --config.length_buckets= "
-        "--config.encoder.num_layers=1 --config.encoder.hidden_size=8 "
-        "--config.encoder.intermediate_size=8 --config.batch_size=2 --config.num_steps=1"
-    ).split()
-)
+SMALL = [
+    "--config=sst2_tiny",
+    *small_flags("max_seq_length=8", "encoder.hidden_size=8", "num_steps=1"),
+]
 VARIANT = "grammar_soft encoder.attention.grammar_bias=2.0"
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from experiments.paper.comparison_results import folder_of
 from experiments.paper.results import DOCUMENT, STORED, Figures, document
-from tests.small import cases
+from tests.small import stored_cases
 
 
 def test_the_document_is_up_to_date_and_leaves_no_stored_run_out():
@@ -23,17 +23,7 @@ def test_the_document_is_up_to_date_and_leaves_no_stored_run_out():
 TABLE = ["| x | first | second |", "|---|---|---|", "| a row | 0.1200 | 3 (4%) |"]
 
 
-@cases(
-    "name, row, column, expected",
-    *(("runs", "mate", None, "50.0 ± 5.0"), ("runs", "mate", "f1", "10.0 ± 0.0")),
-    *(("runs", "mate", "seeds", "40.0, 50.0, 60.0"), ("runs", "tapas size=1", None, "30.0")),
-    *(("runs", "sat", None, None), ("lines", "auroc", None, "65.8")),
-    *(("lines", "accuracy before", None, "7.2"), ("lines", "/swapped", "accuracy", "50.1")),
-    *(("lines", "best", None, "5.1"), ("lines", "a row", None, "12.0")),
-    *(("lines", "a row", "second", "3 (4%)"), ("lines", None, None, "\n".join(TABLE))),
-    *(("runs", "mate - sat", None, None), ("runs", "mate - tableformer", None, "-10.0 ± 2.5")),
-    *(("runs", "mate", "curve", "20.0, 50.0"), ("nothing", "a row", None, None)),
-)
+@stored_cases("name, row, column, expected")
 def test_figures_are_found_in_runs_and_in_what_was_printed(tmp_path, name, row, column, expected):
     accuracies = {"mate_1": 0.4, "mate_2": 0.5, "mate_3": 0.6, "tapas_size=1_1": 0.3}
     accuracies |= {f"tableformer_{seed}": value for seed, value in enumerate((0.5, 0.5, 0.7), 1)}

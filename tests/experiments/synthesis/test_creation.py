@@ -61,9 +61,7 @@ def write(kind: str, files: Files) -> str:
     ("synthetic", {"table: one row": 1}),
     ("counterfactual", {"table: no sentence": 1, "sentence: no entity of the table": 8}),
 )
-def test_parts_share_no_table_and_leave_out_none_without_a_reason(
-    files, wordpiece, tmp_path, kind, left_out
-):
+def test_parts_share_no_table_and_say_what_is_left_out(files, wordpiece, tmp_path, kind, left_out):
     files = dataclasses.replace(files, output_dir=tmp_path)
     report = write(kind, files)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.jsonl", "train.jsonl"]
@@ -144,9 +142,7 @@ def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message
         write_statements(files, STATEMENTS, kinds)
 
 
-def test_few_tables_leave_no_part_empty_and_an_empty_part_has_no_file_of_an_earlier_run(
-    files, tmp_path
-):
+def test_few_tables_leave_no_part_empty_and_no_file_of_an_earlier_run(files, tmp_path):
     files = dataclasses.replace(files, input_dir=tmp_path / "in", output_dir=tmp_path)
     files.input_dir.mkdir()
     (tmp_path / "dev.jsonl").write_text("of an earlier run")

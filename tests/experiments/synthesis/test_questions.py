@@ -24,7 +24,7 @@ from mate_tf.features.numeric import values_in_column
 from mate_tf.tables.operators import ABSENT
 from mate_tf.tables.table import Table
 from tests.experiments.synthesis.small_tables import CITIES, COUNTRY, PEOPLE, TYPED_CITIES, tables
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 OPERATORS: dict[str, tuple[str, ...]] = {
     name.lower(): (name,) for name in ("COUNT", "SUM", "AVERAGE", "DIFFERENCE", "DISTINCT")
@@ -171,17 +171,7 @@ DATED = Table.from_rows(
 )
 
 
-@cases(
-    "operation, form, words, rows",
-    ("within", "within", {"t": "2024"}, (1, 2)),
-    ("within", "count_within", {"t": "2023"}, (0,)),
-    ("within", "sum_within", {"t": "2024"}, (1, 2)),
-    ("beyond", "beyond_more_year", {"t": "2023"}, (1, 2)),
-    ("count_beyond", "count_less_year", {"t": "2023"}, (3,)),
-    ("beyond", "beyond_more_round", {"t": "100"}, (0,)),
-    ("beyond", "beyond_less_round", {"t": "50"}, (3,)),
-    ("top", "top_least", {"t": "two"}, (1, 3)),
-)
+@stored_cases("operation, form, words, rows")
 def test_rows_beyond_and_within_what_is_said(operation, form, words, rows):
     table = TypedTable(DATED)
     found = (draw(operation, table, random.Random(seed)) for seed in range(300))

@@ -44,7 +44,7 @@ from tests.experiments.synthesis.small_tables import (
     says,
     tables,
 )
-from tests.small import cases
+from tests.small import cases, stored_cases
 
 # The vocabulary of the tests has a piece a character.
 CONFIG = StatementsConfig(
@@ -231,9 +231,7 @@ def test_excerpts_are_of_the_table_s_cells(table, seed):
     (["a", "b"], [("x " * 400, "1"), ("y " * 400, "2")], "no excerpt fits"),
     (["a " * 195, "b " * 195], [("x", "1"), ("y", "2")], "no statement found"),
 )
-def test_a_table_that_nothing_is_said_about_is_left_out_with_a_reason(
-    wordpiece, header, rows, reason
-):
+def test_a_table_without_a_statement_is_left_out(wordpiece, header, rows, reason):
     table = Table.from_rows(rows, header, "bad")
     with pytest.raises(NothingMadeError, match="table 'bad'") as error:
         make(table, wordpiece)
@@ -276,17 +274,7 @@ def test_a_pair_has_the_sentence_as_it_was_and_its_table_whole():
     assert swap("Lima is in Peru") == [pair]
 
 
-@cases(
-    "sentence, reason",
-    ("nobody knows", "no entity of the table"),
-    ("Limassol is a city of it", "no entity of the table"),
-    ("Lima is not in Chile", "a negation"),
-    ("Lima isn’t in Chile", "a negation"),
-    ("No city but Lima is in Peru", "a negation"),
-    ("1,0001 and 1600.5 are others", "no entity of the table"),
-    ("Lima, Cusco, Santiago, Quito", "no other entity"),
-    ("Peru, Chile and Ecuador", "no other entity"),
-)
+@stored_cases("sentence, reason")
 def test_a_sentence_without_an_entity_to_swap_is_left_out(sentence, reason):
     (error,) = swap(sentence)
     assert isinstance(error, NothingMadeError) and error.reason == reason
