@@ -50,7 +50,7 @@ class EncoderTask(keras.Model):
 
     def build(self, input_shape=None) -> None:
         """Creates the weights, once; they do not depend on the input."""
-        if self.built:  # type: ignore[has-type]
+        if self.built:
             return
         self.encoder.build()
         self.make_weights()
