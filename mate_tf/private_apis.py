@@ -37,14 +37,22 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow without its informative lines.
+    """Imports TensorFlow without its informative lines; ModuleNotFoundError where there is none.
 
     Its C++ side logs harmless errors on machines without a GPU; what matters is raised.
     """
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
-    if "tensorflow" not in sys.modules:
+    if sys.modules.get("tensorflow"):
+        return
+    try:
         with without_chatter():
             importlib.import_module("tensorflow")
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(
+            "expected TensorFlow, without which models answer by a model.onnx alone; pip install "
+            "tensorflow, which has no packages for Python 3.14 and Intel Macs",
+            name=error.name,
+        ) from None
 
 
 # --- TensorFlow, 2.20 and 2.21 ---

@@ -16,6 +16,7 @@ from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig
 from mate_tf.presets import with_architecture
+from mate_tf.private_apis import import_tensorflow
 from mate_tf.records.conversion_file import check_vocabulary, read_conversion
 from mate_tf.task_configs import TASK_CONFIGS, TaskConfig
 from mate_tf.weights.folder import (
@@ -52,8 +53,10 @@ class StoredModel(NamedTuple):
         """The Keras model with its weights; it computes in a dtype such as "mixed_bfloat16".
 
         Raises:
+            ModuleNotFoundError: without TensorFlow.
             ValueError: if the weights are not those of the configuration.
         """
+        import_tensorflow()
         from mate_tf.layers.basic import weights_at_zero
         from mate_tf.models import make_model
         from mate_tf.weights.initial import check_sizes

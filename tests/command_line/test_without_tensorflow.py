@@ -76,3 +76,18 @@ def test_importing_the_package_and_reading_a_table_imports_no_tensorflow():
     code = "import mate_tf, sys; mate_tf.Table; mate_tf.from_pretrained; mate_tf.read_table\n"
     code += "assert not {'tensorflow', 'keras', 'tensorflow_text'} & {*sys.modules}"
     subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+
+
+@pytest.mark.medium
+@cases(
+    "arguments",
+    ["train", "--data-dir=my_data", "--model-dir=my_run"],
+    ["export", "--output-dir=my_model"],
+    ["ask", "experiments/demo_data/planets.csv", QUESTION, "--dtype=mixed_bfloat16"],
+)
+def test_what_needs_tensorflow_says_so(arguments):
+    done = subprocess.run(
+        [sys.executable, "-c", HIDING, *arguments], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("mate-tf: expected TensorFlow, without which models answer by a")
