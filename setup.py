@@ -7,8 +7,8 @@ from setuptools import find_namespace_packages, setup
 
 ROOT = pathlib.Path(__file__).parent
 URL = "https://github.com/mate-tf/mate_tf"
-# TensorFlow has no packages for Python 3.14 and for Intel Macs, where questions are answered all the
-# same, and TensorFlow Text none for Windows either. The latter is needed for nothing but the
+# TensorFlow has no packages for Python 3.14 and for Intel Macs, where questions are answered all
+# the same, and TensorFlow Text none for Windows either. The latter is needed for nothing but the
 # signature `tables` of exported models, which tokenizes inside the graph, and by
 # tf-models-official.
 HAS_TENSORFLOW = (
@@ -127,7 +127,9 @@ setup(
         "Documentation": f"{URL}/tree/main/docs",
         "Issues": f"{URL}/issues",
     },
-    license="Apache-2.0 AND CC-BY-SA-4.0",  # the latter for the weights of mate_tf/default_model
+    # The latter for the weights of mate_tf/default_model.
+    license_expression="Apache-2.0 AND CC-BY-SA-4.0",
+    license_files=["LICENSE", "mate_tf/default_model/LICENSE"],
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

@@ -40,7 +40,7 @@ def from_pretrained(
     trust_graph: bool = False,
     any_length: bool = False,
     runtime: Runtime | None = None,
-    **feature_overrides,
+    **feature_overrides: Any,
 ) -> "PretrainedPredictor":
     """Loads a model that answers questions about tables, by its path or name.
 
