@@ -28,7 +28,8 @@ def run(notebook: dict[str, Any]) -> dict[str, Any]:
 def _outputs(source: str, number: int, names: dict[str, Any]) -> list[dict[str, Any]]:
     statements = ast.parse(source).body
     last = statements.pop() if isinstance(statements[-1], ast.Expr) else None
-    value, outputs = None, []
+    value: Any = None
+    outputs: list[dict[str, Any]] = []
     with contextlib.redirect_stdout(io.StringIO()) as printed:
         exec(compile(ast.Module(statements, []), "<cell>", "exec"), names)
         if isinstance(last, ast.Expr):
