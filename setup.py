@@ -127,7 +127,9 @@ setup(
         "Documentation": f"{URL}/tree/main/docs",
         "Issues": f"{URL}/issues",
     },
-    license="Apache-2.0 AND CC-BY-SA-4.0",  # the latter for the weights of mate_tf/default_model
+    # The latter for the weights of mate_tf/default_model.
+    license_expression="Apache-2.0 AND CC-BY-SA-4.0",
+    license_files=["LICENSE", "mate_tf/default_model/LICENSE"],
     classifiers=[
         "Development Status :: 4 - Beta",
         "Environment :: Console",

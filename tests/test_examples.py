@@ -1,5 +1,6 @@
 """The examples of docstrings, of the README and of docs/ run as they stand."""
 
+import copy
 import doctest
 import importlib
 import json
@@ -12,6 +13,7 @@ import pytest
 import tensorflow as tf
 
 import mate_tf
+from scripts import run_notebook
 from tests.small import ROOT
 
 MODULES = sorted(
@@ -49,12 +51,18 @@ def test_the_readmes_example_is_answered_and_every_public_name_can_be_imported()
         mate_tf.Tabel  # noqa: B018
 
 
-def test_the_notebook_runs_and_is_answered_right():
-    notebook = json.loads((ROOT / "docs" / "quick_start.ipynb").read_text("utf-8"))
-    names: dict = {}
-    for cell in notebook["cells"]:
-        if cell["cell_type"] == "code":
-            exec("".join(cell["source"]), names)
+def test_the_notebook_is_answered_right_and_shows_what_it_prints():
+    stored = json.loads((ROOT / "docs" / "quick_start.ipynb").read_text("utf-8"))
+    again = copy.deepcopy(stored)
+    names = run_notebook.run(again)
+    assert [len(cell["outputs"]) for cell in stored["cells"] if "outputs" in cell] == [
+        0,
+        1,
+        2,
+        1,
+        2,
+    ]
+    assert again == stored, "run: python -m scripts.run_notebook docs/quick_start.ipynb"
     assert names["answer"].text == "Gene Cernan"
     assert [answer.text for answer in names["answers"]] == ["Apollo 11", "Hadley Rille"]
     assert not names["unsure"].answered

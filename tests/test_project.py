@@ -3,6 +3,7 @@
 import ast
 import contextlib
 import graphlib
+import importlib
 import io
 import itertools
 import os
@@ -72,6 +73,31 @@ def test_the_wheel_has_the_library_and_its_model_and_nothing_else(packaging, tmp
     }
     assert files == library
     assert packaging["version"] == mate_tf.__version__
+
+
+def test_the_citation_has_the_version_and_wheels_have_the_texts_of_both_licences(packaging):
+    citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
+    assert re.findall("^version: (.+)$", citation, re.MULTILINE) == [mate_tf.__version__]
+    texts = [(ROOT / name).read_text(encoding="utf-8") for name in packaging["license_files"]]
+    titles = ["Apache License", "Attribution-ShareAlike 4.0 International"]
+    assert [text.strip().partition("\n")[0] for text in texts] == titles
+    assert packaging["license_expression"] == "Apache-2.0 AND CC-BY-SA-4.0"
+
+
+def test_the_site_has_every_document_and_its_reference_every_public_name():
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    documents = {path.relative_to(ROOT / "docs") for path in (ROOT / "docs").rglob("*.md")}
+    listed = re.findall(r"^ +- [^:]+: (\S+\.md)$", site, re.MULTILINE)
+    assert sorted(listed) == sorted(path.as_posix() for path in documents)
+    pages = "".join(path.read_text("utf-8") for path in (ROOT / "docs/reference").glob("*.md"))
+    named = re.findall(r"^::: ([\w.]+)$", pages, re.MULTILINE)
+    assert len(named) == len(set(named)) > 30
+    described = [
+        getattr(importlib.import_module(it.rpartition(".")[0]), it.rpartition(".")[2])
+        for it in named
+    ]
+    assert all(one.__doc__ for one in described)
+    assert {f"mate_tf.{name}" for name in mate_tf.__all__} <= set(named)
 
 
 @pytest.mark.filterwarnings("ignore::setuptools.SetuptoolsDeprecationWarning")

@@ -142,15 +142,27 @@ _ROWS_AT_ONCE = 1000  # that come from another process
 
 @dataclass(frozen=True)
 class ReadOptions:
-    """Options of a file that holds a table. None lets the file decide."""
+    """Options of a file that holds a table. None lets the file decide.
 
-    delimiter: str | None = None  # of delimited text, the character that separates the columns
-    encoding: str | None = None  # of text, a name that Python knows, such as cp1252
-    header_rows: int | None = None  # how many rows are the header; 0 for a file without one
-    skip_rows: int | None = None  # rows at the top to pass over; 0 for none, not even titles
-    sheet: str | None = None  # of a workbook, its name; without it the first visible one
-    which: int | None = None  # of HTML, JSON or Markdown with several tables: one, from 0
-    show_hidden: bool = False  # whether hidden rows and columns of a workbook are read
+    Attributes:
+        delimiter: of delimited text, the character that separates the columns.
+        encoding: of text, a name that Python knows, such as cp1252.
+        header_rows: how many rows are the header; 0 for a file without one.
+        skip_rows: rows at the top to pass over; 0 for none, not even titles.
+        sheet: of a workbook, its name; without it the first visible one.
+        which: of HTML, JSON or Markdown with several tables: one, from 0.
+        show_hidden: whether hidden rows and columns of a workbook are read.
+
+    ValueError if a number is negative.
+    """
+
+    delimiter: str | None = None
+    encoding: str | None = None
+    header_rows: int | None = None
+    skip_rows: int | None = None
+    sheet: str | None = None
+    which: int | None = None
+    show_hidden: bool = False
 
     def __post_init__(self) -> None:
         if self.delimiter in ("tab", "\\t"):

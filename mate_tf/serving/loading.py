@@ -40,7 +40,7 @@ def from_pretrained(
     calibrated: bool = True,
     trust_graph: bool = False,
     runtime: Runtime | None = None,
-    **feature_overrides,
+    **feature_overrides: Any,
 ) -> "PretrainedPredictor":
     """Loads a model that answers questions about tables, by its path or name.
 

@@ -68,7 +68,8 @@ def load_weights(
         vocab_file: the data's vocabulary, compared with a vocab.txt beside the weights. It is also
             needed to make BERT's weights fit for positions that restart in each cell (`cls_id` of
             `assign_variables`).
-        reset_heads, require_all: as `assign_variables` takes them.
+        reset_heads: as `assign_variables` takes it.
+        require_all: the same.
 
     Raises:
         FileNotFoundError: if there are no weights.

@@ -369,7 +369,7 @@ class MultiViewAttention(SelfAttention):
         relation_kind: str = "scalar",
         disabled_relations: tuple[int, ...] = (),
         dense_up_to: int | None = 0,
-        **kwargs,
+        **kwargs: Any,
     ):
         require(
             isinstance(AttentionConfig(architecture), MateConfig),

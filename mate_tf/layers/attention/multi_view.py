@@ -155,12 +155,14 @@ def multi_view_attention(
 
     Args:
         query: the global and long views of the queries.
-        key, value: all views of the keys and values except the long one.
+        key: all views of the keys except the long one.
+        value: the same of the values.
         global_mask: bool, broadcasts to [B, H, G, S]; True where a global token may attend to a
             token of the unsorted sequence.
         long_mask: bool, broadcasts to [B, H, N, R, G + W]; True where a token of a bucket may
             attend to a global token or a token of its window.
-        global_bias, long_bias: float, of such shapes; added to the scores after their division.
+        global_bias: float, of the global mask's shape; added to the scores after their division.
+        long_bias: the same for the long mask.
         temperature: the scores are divided by it and by sqrt(E).
         dropout: applied to the attention probabilities.
         scores_are_small: bool, the result of `softmax.scores_are_small`, without biases; or None.
