@@ -229,7 +229,7 @@ class Previous(_Request, extra="ignore"):
 
     @property
     def guess(self) -> "Previous":
-        """What a follow-up is about."""
+        """The answer that a follow-up is about."""
         return self if self.answered or not self.alternatives else self.alternatives[0]
 
 
