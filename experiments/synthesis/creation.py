@@ -183,7 +183,7 @@ def _write_here(
         _remove(files, part)
         for shard in range(files.num_shards):
             with _written(files, part, shard) as file:
-                for _, _, (line, _, _) in spool.of_shard(shard):
+                for _, _, (line, _, _) in spool.read_shard(shard):
                     file.write(line or b"")
     return summary
 

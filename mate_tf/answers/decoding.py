@@ -111,7 +111,7 @@ def body_coordinates(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
 
 
 def group_body_cells(asked: Asked) -> BodyCells:
-    """Groups the tokens of a batch by the cell of their table; errors as `places_in_body`."""
+    """Groups the tokens of a batch by the cell of their table; errors as `body_coordinates`."""
     tables = asked.given_tables
     rows, columns = body_coordinates(asked)
     sizes = np.array([(table.num_rows, table.num_columns) for table in tables])  # [B, 2]
