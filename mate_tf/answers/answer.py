@@ -352,7 +352,7 @@ def answer_of_cells(
         first, second = ranks if aggregation == "GREATER" else -ranks
         row, column = divmod(names[int(second > first)], table.num_columns)
         return computed(table.rows[row][column])
-    first, second = ranks if facts.places[names[0]] <= facts.places[names[1]] else ranks[::-1]
+    first, second = ranks if facts.positions[names[0]] <= facts.positions[names[1]] else ranks[::-1]
     holds = {"IS_GREATER": first > second, "IS_LESS": first < second, "IS_EQUAL": first == second}
     return computed("yes" if holds[aggregation] else "no")
 

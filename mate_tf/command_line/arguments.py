@@ -263,8 +263,8 @@ def answers(
     """The results of `answer_asked`, with a bar on a terminal."""
     from mate_tf.evaluation.predictions import answer_asked
 
-    found = answer_asked(predictor, asked, history, pairs)
-    return iter(with_progress(found, name, "question", len(asked.pairs)))
+    results = answer_asked(predictor, asked, history, pairs)
+    return iter(with_progress(results, name, "question", len(asked.pairs)))
 
 
 def add_devices(parser: Any) -> None:

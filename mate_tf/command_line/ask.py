@@ -70,15 +70,15 @@ def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
     Raises:
         FileNotFoundError: if a folder holds no such file.
     """
-    found: dict[pathlib.Path, None] = {}
+    files: dict[pathlib.Path, None] = {}
     for path in map(pathlib.Path, paths):
         inside = [path]
         if path.is_dir():
             inside = [file for file in sorted(path.rglob("*")) if _is_table(file, path)]
             if not inside:
                 raise FileNotFoundError(f"expected tables in the folder '{path}', found none")
-        found.update(dict.fromkeys(inside))
-    return list(found)
+        files.update(dict.fromkeys(inside))
+    return list(files)
 
 
 def _is_table(file: pathlib.Path, folder: pathlib.Path) -> bool:

@@ -177,8 +177,8 @@ def read_values(texts: tf.Tensor) -> Values:
 
 def _groups(texts: tf.Tensor, pattern: str, groups: str) -> tf.Tensor:
     """Groups of what a pattern matches as a whole; "" of other texts."""
-    found = tf.strings.regex_replace(texts, f"^(?:{pattern})$", groups)
-    return tf.where(tf.strings.regex_full_match(texts, pattern), found, "")
+    replaced = tf.strings.regex_replace(texts, f"^(?:{pattern})$", groups)
+    return tf.where(tf.strings.regex_full_match(texts, pattern), replaced, "")
 
 
 def _number(texts: tf.Tensor, pattern: str, groups: str) -> tf.Tensor:

@@ -229,8 +229,8 @@ def _record_scores(
     for _, question in pairs:
         key = question.question_id
         if question.answer_coordinates:
-            found = set(predictions[key].coordinates)
-            hits["cell_accuracy"].append(found == set(question.answer_coordinates))
+            selected = set(predictions[key].coordinates)
+            hits["cell_accuracy"].append(selected == set(question.answer_coordinates))
         if question.aggregation and operators:
             hits["aggregation_accuracy"].append(operators.get(key) == question.aggregation)
     return {name: float(np.mean(values)) for name, values in hits.items()}

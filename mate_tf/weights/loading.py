@@ -170,7 +170,7 @@ def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
     for name in sorted(tensors):
         match = _LAYER.match(name)
         if match and int(match.group(1)) >= num_layers:
-            layers = {int(found.group(1)) for found in map(_LAYER.match, tensors) if found}
+            layers = {int(match.group(1)) for match in map(_LAYER.match, tensors) if match}
             raise ValueError(
                 f"expected {num_layers} layers (num_layers of the model), got {len(layers)} in "
                 f"{source}, with variable {name!r}"
