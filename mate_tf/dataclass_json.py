@@ -212,12 +212,12 @@ def _read(value: Any, kind: Any) -> Any:
 
 def differences(there: dict, here: dict, prefix: str = "") -> list[str]:
     """The keys of both whose values differ, as "key=here (there: value)"."""
-    found = []
+    changes = []
     for key, value in here.items():
         if key not in there:
             continue
         if isinstance(value, dict) and isinstance(there[key], dict):
-            found += differences(there[key], value, f"{prefix}{key}.")
+            changes += differences(there[key], value, f"{prefix}{key}.")
         elif value != there[key]:
-            found.append(f"{prefix}{key}={value} (there: {there[key]})")
-    return found
+            changes.append(f"{prefix}{key}={value} (there: {there[key]})")
+    return changes

@@ -155,12 +155,12 @@ def train(results: Results, names: list[str], options: Line) -> None:
     names = [_LIMIT, *names]
     if results.were_timed(names, options):
         return
-    found: dict[str, list[Line]] = {name: [] for name in names}
+    lines: dict[str, list[Line]] = {name: [] for name in names}
     for done in range(_ROUNDS.value):
         for name in names:
             logging.info("%s: round %d, %s", options, done + 1, name)
-            found[name].append(in_its_own_process(measure_training, name, options, _STEPS.value))
-    for name, rounds in found.items():
+            lines[name].append(in_its_own_process(measure_training, name, options, _STEPS.value))
+    for name, rounds in lines.items():
         times: Line = {
             key: [one for each in rounds for one in each[key]] for key in ("seconds", "cpu_seconds")
         }
@@ -244,8 +244,8 @@ def draw(lines: list[Line], folder: pathlib.Path) -> None:
         axes = figure.add_subplot(xlabel="tokens", ylabel=label)
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
-        for architecture, of_architecture in points.items():
-            axes.plot(*zip(*sorted(of_architecture), strict=True), marker="o", label=architecture)
+        for architecture, curve in points.items():
+            axes.plot(*zip(*sorted(curve), strict=True), marker="o", label=architecture)
         axes.legend()
         axes.grid(alpha=0.3)
         figure.savefig(folder / f"{name}.png", dpi=120)

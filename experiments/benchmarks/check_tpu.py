@@ -178,8 +178,8 @@ def batch(size: int, length: int) -> dict[str, Any]:
 
     integers = dict.fromkeys((*TokenFeatures._fields, "label_ids"), length)
     integers |= dict.fromkeys(("masked_lm_ids", "masked_lm_positions"), _PREDICTIONS)
-    of_example = "aggregation_function_id", "classification_class_index", "is_random_table"
-    integers |= dict.fromkeys(of_example, 1)
+    example_names = "aggregation_function_id", "classification_class_index", "is_random_table"
+    integers |= dict.fromkeys(example_names, 1)
     floats = dict.fromkeys(("numeric_values", "numeric_values_scale"), length)
     floats |= {"answer": 1, "masked_lm_weights": _PREDICTIONS}
     return {
@@ -236,10 +236,10 @@ def compiled(
     done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=_ROOT)
     if done.returncode:
         raise RuntimeError(f"expected {step.name} to compile, got\n{done.stderr[-4000:]}")
-    found = json.loads(done.stdout.splitlines()[-1])
+    fields = json.loads(done.stdout.splitlines()[-1])
     hlo.unlink()
-    file.write_text(json.dumps(found | {"made_from": made_from}), encoding="utf-8")
-    return Needs(**found)
+    file.write_text(json.dumps(fields | {"made_from": made_from}), encoding="utf-8")
+    return Needs(**fields)
 
 
 def _checksum(config: Any, compiler: str) -> str:

@@ -57,8 +57,8 @@ def main(_) -> None:
     set_up(1, "float32")
     options = _QUESTIONS()
     asked = arguments.read_asked(options)
-    of_tables = {table.table_id: (table, question) for table, question in reversed(asked.pairs)}
-    pairs = [of_tables[id_] for id_ in dict.fromkeys(table.table_id for table, _ in asked.pairs)]
+    by_table = {table.table_id: (table, question) for table, question in reversed(asked.pairs)}
+    pairs = [by_table[id_] for id_ in dict.fromkeys(table.table_id for table, _ in asked.pairs)]
     wordpiece = Wordpiece(pathlib.Path(options.data).parent / "vocab.txt")
     for name in dict.fromkeys(_MEASURE.value):
         print(_MEASUREMENTS[name](pairs, wordpiece), flush=True)

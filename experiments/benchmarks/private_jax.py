@@ -132,8 +132,8 @@ def _draw_as_tpu(module: Any) -> None:
     for operation in drawing:
         # Philox has a key and two counters, uint64 [3]; this one a key and a counter.
         with ir.InsertionPoint(operation), operation.location:
-            places = [ir.DenseI64ArrayAttr.get([number]) for number in (0, 2, 3, 1)]
-            begin, middle, end, step = places
+            attributes = [ir.DenseI64ArrayAttr.get([number]) for number in (0, 2, 3, 1)]
+            begin, middle, end, step = attributes
             state = hlo.slice(operation.operands[0], begin, middle, step)
             algorithm = hlo.RngAlgorithmAttr.get("DEFAULT")
             results = state.type, operation.results[1].type

@@ -350,10 +350,10 @@ def matrix_flops(graph: Any) -> int | None:
     """
     functions = dict(functions_of(graph))
 
-    def of_graph(graph) -> int:
-        return sum(of_operation(operation) for operation in graph.get_operations())
+    def graph_flops(graph) -> int:
+        return sum(operation_flops(operation) for operation in graph.get_operations())
 
-    def of_operation(operation) -> int:
+    def operation_flops(operation) -> int:
         if operation.type in ("MatMul", "BatchMatMulV2"):
             flag = "transpose_a" if operation.type == "MatMul" else "adj_x"
             inner = operation.inputs[0].shape[-2 if operation.get_attr(flag) else -1]
@@ -363,11 +363,11 @@ def matrix_flops(graph: Any) -> int | None:
         attributes = operation.node_def.attr.values()
         names = [one.func.name for one in attributes if one.HasField("func")]
         return max(
-            (of_graph(functions[name].graph) for name in names if name in functions), default=0
+            (graph_flops(functions[name].graph) for name in names if name in functions), default=0
         )
 
     try:
-        return of_graph(graph)
+        return graph_flops(graph)
     except (TypeError, ValueError):  # a product with None, or a shape of unknown rank
         return None
 

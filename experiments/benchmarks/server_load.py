@@ -94,8 +94,8 @@ async def _is_up(client, path: str) -> bool:
 def _bodies(draw: random.Random, long_share: float | None = None) -> Iterator[bytes]:
     """Requests without end, about tables in a random order."""
     read = read_split("WTQ", _WTQ.value, "train")
-    of_tables = {table.table_id: (table, question) for table, question in read}
-    pairs = list(of_tables.values())
+    by_table = {table.table_id: (table, question) for table, question in read}
+    pairs = list(by_table.values())
     long_tables = itertools.cycle(_long_tables(_LONG_TOKENS.value - 500))
     share = _LONG_SHARE.value if long_share is None else long_share
     while True:
@@ -176,8 +176,8 @@ def _print(title: str, replies: list[Reply]) -> None:
 def _megabytes(server: subprocess.Popen, what: str) -> int:
     """The memory of the server's process: VmRSS now, VmHWM at most."""
     lines = pathlib.Path(f"/proc/{server.pid}/status").read_text().splitlines()
-    found = dict(line.split(":", 1) for line in lines)
-    return int(found[what].split()[0]) // 1024
+    status = dict(line.split(":", 1) for line in lines)
+    return int(status[what].split()[0]) // 1024
 
 
 if __name__ == "__main__":

@@ -75,24 +75,24 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
         line = [sys.executable, "-m", "mate_tf", command, *options]
         with log.open("w") as output:
             process = subprocess.Popen(line, stdout=output, stderr=output)
-        found = {}
+        measurements = {}
         try:
             url = _wait(log, process, r"http://[\d.:]+/")
             with httpx.Client(base_url=url, timeout=None) as client:
                 while not _answers(client, live):
                     time.sleep(0.01)
-                found["seconds until it is live"] = time.monotonic() - start
+                measurements["seconds until it is live"] = time.monotonic() - start
                 _wait(log, process, "^ready|^the page is at")
-                found["seconds until it is ready"] = time.monotonic() - start
-                found["CPU seconds until it is ready"] = _cpu_seconds(process)
-                found["MB while idle"] = _megabytes(process)
+                measurements["seconds until it is ready"] = time.monotonic() - start
+                measurements["CPU seconds until it is ready"] = _cpu_seconds(process)
+                measurements["MB while idle"] = _megabytes(process)
                 for _ in range(_ASKED.value):
                     ask(client)
-                found["MB after a long table"] = _megabytes(process)
+                measurements["MB after a long table"] = _megabytes(process)
         finally:
             process.terminate()
             process.wait()
-    return found
+    return measurements
 
 
 def _answers(client, path: str) -> bool:

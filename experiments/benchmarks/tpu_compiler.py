@@ -70,14 +70,14 @@ def main() -> None:
     device, program = sys.argv[1], pathlib.Path(sys.argv[2])
     compile_program = {"v5e": compile_for_tpu, "h100": compile_for_h100}[device]
     try:
-        found = needs(compile_program(program.read_bytes()))
+        result = needs(compile_program(program.read_bytes()))
     except RuntimeError as error:  # JAX's is one
         too_large = needs_too_much(str(error))
         if too_large is None:
             raise
         program.with_suffix(".txt").write_text(str(error), encoding="utf-8")
-        found = too_large
-    print(json.dumps(dataclasses.asdict(found)))
+        result = too_large
+    print(json.dumps(dataclasses.asdict(result)))
 
 
 if __name__ == "__main__":

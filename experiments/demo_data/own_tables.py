@@ -62,8 +62,8 @@ def scores(model: pathlib.Path | None, trade: str) -> Iterator[str]:
         yield f"{sum(right)} of {len(right)}"
         if number:
             held_out += zip((answer.score for answer, _ in answered), right, strict=True)
-    of_scores, right = [score for score, _ in held_out], [is_right for _, is_right in held_out]
-    yield f"{expected_calibration_error(of_scores, right):.2f}"
+    answer_scores, right = [score for score, _ in held_out], [is_right for _, is_right in held_out]
+    yield f"{expected_calibration_error(answer_scores, right):.2f}"
 
 
 def main(_: list[str]) -> None:

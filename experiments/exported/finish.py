@@ -19,13 +19,13 @@ def finish(programs: pathlib.Path, weights: pathlib.Path, output: pathlib.Path) 
     from mate_tf.training.run import load_config
     from mate_tf.weights.run import DESCRIPTION, packed, weights_by_path, write_weights
 
-    found = read(weights)
-    step = int(found.pop(STEP))
+    arrays = read(weights)
+    step = int(arrays.pop(STEP))
     expected = weights_by_path(build_model(load_config(programs)))
-    if {n: one.shape for n, one in found.items()} != {n: one.shape for n, one in expected.items()}:
+    if {n: one.shape for n, one in arrays.items()} != {n: one.shape for n, one in expected.items()}:
         raise ValueError(f"expected the weights of the model of {programs} in {weights}")
     description = {name: (programs / name).read_bytes() for name in DESCRIPTION}
-    write_weights(output, packed(found, step), description)
+    write_weights(output, packed(arrays, step), description)
 
 
 def _main(_: Sequence[str]) -> None:

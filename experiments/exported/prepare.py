@@ -158,9 +158,9 @@ def _write_records(
     from mate_tf.task_configs import model_kind
 
     features = (*TAPAS_FEATURES, *_LABELS[model_kind(config.task)])
-    found: dict[str, list[dict[str, Any]]] = {"train": [], "dev": []}
+    records: dict[str, list[dict[str, Any]]] = {"train": [], "dev": []}
     inputs: dict[str, tuple[int | None, str]] = {}
-    for split, entries in found.items():
+    for split, entries in records.items():
         for data_dir, times in sources:
             try:
                 files = split_files(data_dir, config.record_name(split))
@@ -182,7 +182,7 @@ def _write_records(
             with lzma.open(folder / file, "wb") as stream:
                 np.savez(stream, allow_pickle=False, **arrays)
             entries.append({"name": f"{data_dir}", "file": file, "times": times})
-    return found, inputs
+    return records, inputs
 
 
 def _main(arguments: Sequence[str]) -> None:

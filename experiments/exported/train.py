@@ -40,9 +40,9 @@ def rate(step: int, peak: float, num_steps: int, warmup_steps: int) -> float:
     return peak * (count / warmup_steps if count < warmup_steps else 1.0 - count / num_steps)
 
 
-def counter(of_step: float, largest: float, long: int) -> int:
+def counter(step_rate: float, largest: float, long: int) -> int:
     """The number of updates at which the programs' schedule has a rate (`prepare.LONG`)."""
-    return round((1.0 - of_step / largest) * long) - 1
+    return round((1.0 - step_rate / largest) * long) - 1
 
 
 class Program:
@@ -125,10 +125,10 @@ class Trained:
             pending: collections.deque = collections.deque()
             for step in range(num_steps):
                 while len(pending) < min(_AHEAD, num_steps - step):
-                    kind, of_batch = next(chosen)
-                    pending.append((programs[kind], pool.submit(programs[kind].batch, of_batch)))
-                of_step = rate(step, peak, num_steps, round(warmup_ratio * num_steps))
-                number = np.int64(counter(of_step, largest, long))
+                    kind, examples = next(chosen)
+                    pending.append((programs[kind], pool.submit(programs[kind].batch, examples)))
+                step_rate = rate(step, peak, num_steps, round(warmup_ratio * num_steps))
+                number = np.int64(counter(step_rate, largest, long))
                 self.state[self.spec["counter"]] = jax.device_put(number, self._device)
                 program, batch = pending.popleft()
                 losses.append(program.run(batch.result(), self.state)["loss"])
@@ -137,7 +137,7 @@ class Trained:
                     speed = len(losses) / (time.monotonic() - start)
                     print(
                         f"step {step + 1}/{num_steps}  loss {loss:.4f}  learning rate "
-                        f"{of_step:.2e}  {speed:.1f} steps/s",
+                        f"{step_rate:.2e}  {speed:.1f} steps/s",
                         flush=True,
                     )
                     if not math.isfinite(loss):
@@ -148,7 +148,7 @@ class Trained:
         """How many answers of each dev split are right, and of how many."""
         programs = self._programs["judge"]
         limits = [length for _, length in _sizes(programs)]
-        found = {}
+        scores = {}
         for one, examples in self._records["dev"]:
             right = counted = 0.0
             kinds = np.searchsorted(limits, examples.lengths)
@@ -160,8 +160,8 @@ class Trained:
                     outputs = program.run(program.batch([(examples, i) for i in part]), self.state)
                     right += float(np.sum(outputs["right"][: len(part)]))
                     counted += float(np.sum(outputs["counted"][: len(part)]))
-            found[one["name"]] = right, counted
-        return found
+            scores[one["name"]] = right, counted
+        return scores
 
     def weights(self) -> Arrays:
         """The weights by their path in the model, float32."""

@@ -37,13 +37,13 @@ def token_counts(pairs) -> list[int]:
     wordpiece = Wordpiece(_VOCAB.value)
 
     @functools.cache
-    def of_table(table) -> int:
+    def table_size(table) -> int:
         cells = [cell for row in (table.header, *table.expanded_rows) for cell in row]
         return int(wordpiece.ids_and_lengths(cells)[1].sum())
 
     tables, questions = zip(*pairs, strict=True)
-    of_questions = wordpiece.ids_and_lengths([question.text for question in questions])[1]
-    return [of_table(table) + int(own) + 2 for table, own in zip(tables, of_questions, strict=True)]
+    lengths = wordpiece.ids_and_lengths([question.text for question in questions])[1]
+    return [table_size(table) + int(own) + 2 for table, own in zip(tables, lengths, strict=True)]
 
 
 def class_names(bounds: list[int]) -> list[str]:
@@ -67,10 +67,10 @@ def main(_) -> None:
     classes = [bisect.bisect_left(bounds, count) for count in token_counts(asked.pairs)]
     right = {
         name: [
-            is_correct(asked.task, of_file[question.question_id], question)
+            is_correct(asked.task, answers[question.question_id], question)
             for _, question in asked.pairs
         ]
-        for name, of_file in files.items()
+        for name, answers in files.items()
     }
     first = right[next(iter(files))]
     print(f"| tokens | questions | {' | '.join(files)} |")

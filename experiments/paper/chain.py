@@ -70,8 +70,8 @@ def step_flops(config: Any) -> float:
     sizes, length = config.encoder, config.max_seq_length
     width = sizes.hidden_size
     weights = 4 * width**2 + 2 * width * sizes.intermediate_size
-    of_token = sizes.num_layers * 2 * (weights + 2 * length * width)
-    return 3.0 * config.batch_size * length * of_token  # forward, and backward twice as many
+    token_flops = sizes.num_layers * 2 * (weights + 2 * length * width)
+    return 3.0 * config.batch_size * length * token_flops  # forward, and backward twice as many
 
 
 def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]:

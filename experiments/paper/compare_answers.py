@@ -27,9 +27,9 @@ def main(_) -> None:
     pairs = [pair for pair in asked.pairs if pair[1].answers]
     right = {
         name: [
-            is_correct(asked.task, of_file[question.question_id], question) for _, question in pairs
+            is_correct(asked.task, answers[question.question_id], question) for _, question in pairs
         ]
-        for name, of_file in read_files(_PREDICTIONS.value, asked.pairs).items()
+        for name, answers in read_files(_PREDICTIONS.value, asked.pairs).items()
     }
     first, *others = right
     print(f"| answers of | questions | right | {first} is above it by | 95 % interval |")

@@ -98,8 +98,8 @@ def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
     flag = "--config.encoder.attention."
     changed = [change.removeprefix(flag) for change in overrides if change.startswith(flag)]
     values["encoder"]["attention"] = sorted(changed)
-    of_splits = record_files(config, options.data_dir)
-    files = {file.name: file.sha256 for file in data_files(of_splits)}
+    files_by_split = record_files(config, options.data_dir)
+    files = {file.name: file.sha256 for file in data_files(files_by_split)}
     weights = {"init_checkpoint": options.init_checkpoint} | train.load_options_of(options)
     return dict(zip(SHARED_KEYS, (values, files, weights), strict=True))
 
@@ -126,8 +126,8 @@ def main(argv: list[str]) -> None:
         if finished.get(folder_of(name, seed)) is None
     }
     for seed in seeds:
-        for name, of_name in configs.items():
-            config = dataclasses.replace(of_name, seed=seed)
+        for name, base in configs.items():
+            config = dataclasses.replace(base, seed=seed)
             run = folder_of(name, seed)
             result = finished.get(run)
             if result is None:

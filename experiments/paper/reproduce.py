@@ -117,10 +117,10 @@ def _connect(name: str, commands: list[list[str]], writers: dict[str, str]) -> f
             if word.startswith(_OUTPUTS):
                 continue
             for path in re.findall("<out>/[^,]*", word):
-                found = [one for one in writers if path == one or path.startswith(f"{one}/")]
-                if not found:
+                matches = [one for one in writers if path == one or path.startswith(f"{one}/")]
+                if not matches:
                     raise ValueError(f"step {name} reads {path}, which no step before it writes")
-                needs.add(writers[found[-1]])
+                needs.add(writers[matches[-1]])
         writers |= dict.fromkeys(outputs, name)
     return frozenset(needs - {name})
 

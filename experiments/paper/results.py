@@ -108,10 +108,10 @@ def document(figures: Figures, is_partial: bool = False) -> str:
     """The document; a figure that is not there is a dash in a partial one, or a ValueError."""
 
     def replace(place: re.Match) -> str:
-        found = figures.find(*place.groups())
-        if found is None and not is_partial:
+        figure = figures.find(*place.groups())
+        if figure is None and not is_partial:
             raise ValueError(f"expected a result for {place[0]}, found none; document.md names it")
-        return _ABSENT if found is None else found
+        return _ABSENT if figure is None else figure
 
     heading = _PARTIAL if is_partial else _HEADING
     return heading + _PLACE.sub(replace, read_text(_TEXT))

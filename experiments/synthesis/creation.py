@@ -178,12 +178,12 @@ def _write_here(
         return summary
     with Spool(files.num_shards) as spool:
         for table, question in made():
-            places = [place(question.question_id, files.seed, files.num_shards)]
-            spool.add((json_line(table, question).encode(), None, None), places)
+            positions = [place(question.question_id, files.seed, files.num_shards)]
+            spool.add((json_line(table, question).encode(), None, None), positions)
         _remove(files, part)
         for shard in range(files.num_shards):
             with _written(files, part, shard) as file:
-                for _, _, (line, _, _) in spool.of_shard(shard):
+                for _, _, (line, _, _) in spool.read_shard(shard):
                     file.write(line or b"")
     return summary
 
@@ -240,11 +240,11 @@ class _Summary:
 
     what: str
     counts: Counter[str] = field(default_factory=Counter)
-    said: dict[str, str] = field(default_factory=dict)
+    messages: dict[str, str] = field(default_factory=dict)
 
     def note(self, name: str, number: int = 1, message: str = "") -> None:
         self.counts[name] += number
-        self.said.setdefault(name, message)
+        self.messages.setdefault(name, message)
 
     @property
     def num_made(self) -> int:
@@ -258,7 +258,7 @@ class _Summary:
         for name, count in self.counts.most_common():
             if name.startswith(_LEFT_OUT):
                 lines.append(f"  {_LEFT_OUT}{count} {name.removeprefix(_LEFT_OUT)}")
-                lines += [f"    {self.said[name]}"] if self.said.get(name) else []
+                lines += [f"    {self.messages[name]}"] if self.messages.get(name) else []
         return "\n".join(lines)
 
 
@@ -355,7 +355,7 @@ def _is_true(question: Any) -> bool:
 
 def _read_tabfact(directory: Path, split: str) -> Iterator[Source]:
     pairs = read_tabfact(directory, split)
-    for name, of_table in groupby(pairs, key=lambda pair: pair[0].table_id):
-        statements = list(of_table)
+    for name, table_pairs in groupby(pairs, key=lambda pair: pair[0].table_id):
+        statements = list(table_pairs)
         entailed = [q.text for _, q in statements if q.class_index == ENTAILED]
         yield DescribedTable(name, statements[0][0], tuple(entailed))

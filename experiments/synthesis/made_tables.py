@@ -45,10 +45,10 @@ def _table(columns: list[str], name: str, rng: random.Random) -> Table:
     header, cells = [], []
     for number, column in enumerate((first, *chosen)):
         names, kind = column.split("=")
-        of_column = _cells(kind, num_rows, number == 0, rng)
-        num_rows = min(num_rows, len(of_column))
+        column_cells = _cells(kind, num_rows, number == 0, rng)
+        num_rows = min(num_rows, len(column_cells))
         header.append(rng.choice(names.split("|")))
-        cells.append(of_column)
+        cells.append(column_cells)
     if rng.random() < 0.2:
         header = [name.lower() for name in header]
     return Table(tuple(header), tuple(zip(*(c[:num_rows] for c in cells), strict=True)), name)

@@ -83,7 +83,7 @@ def _other(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Drawn:
     """The cell of the row that has the largest or smallest number or date, or that one itself."""
-    by = pick(table.of_kind("number", "date"), rng)
+    by = pick(table.select("number", "date"), rng)
     row = _ordered_rows(table, by)[place]
     need(len(table.rows_like(row, by)) == 1)
     form = f"{name}_{table.columns[by].kind}"
@@ -91,7 +91,7 @@ def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Dr
         return Drawn(f"{form}_value", by, (row,), {"N": by})
     target = _subject(table, rng, but=by)
     if rng.random() < 0.3:
-        target = pick(table.of_kind(but=by), rng)
+        target = pick(table.select(but=by), rng)
     need(table.has_values((row,), target))
     return Drawn(form, target, (row,), {"T": target, "N": by})
 
@@ -115,7 +115,7 @@ def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     """The one of two cells whose row has the larger or smaller number or date."""
-    by = pick(table.of_kind("number", "date"), rng)
+    by = pick(table.select("number", "date"), rng)
     target = _subject(table, rng, but=by)
     pair = _two_rows(table, target, by, rng)
     order = _ordered_rows(table, by)
@@ -129,7 +129,7 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The difference of two rows' numbers, or whether the first has more, less or as much."""
-    by = pick(table.of_kind("number", *(("date",) if operation == "is_more" else ())), rng)
+    by = pick(table.select("number", *(("date",) if operation == "is_more" else ())), rng)
     target = _subject(table, rng, but=by)
     first, second = _two_rows(table, target, by, rng)
     cells, columns = {"a": (first, target), "b": (second, target)}, {"N": by}
@@ -153,8 +153,8 @@ def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
 
 def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
     """The largest or smallest number of the rows, at least two, that have a value."""
-    by = pick(table.of_kind("number"), rng)
-    key = pick(table.of_kind("text", but=by), rng)
+    by = pick(table.select("number"), rng)
+    key = pick(table.select("text", but=by), rng)
     row, rows = _frequent_value(table, key, rng)
     need(len(rows) > 1 and table.has_values(rows, by))
     name, operator, choose = rng.choice((("largest", "MAX", max), ("smallest", "MIN", min)))
@@ -165,7 +165,7 @@ def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
     """How many different values a column has."""
-    key = pick(table.of_kind("text"), rng)
+    key = pick(table.select("text"), rng)
     cells = table.columns[key].cells
     different = {cell.strip().lower() for cell in cells}
     need(all(cells) and len(different) < len(cells))
@@ -175,7 +175,7 @@ def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
     """A question about a column of yes and no: of a row, or which rows, or how many."""
-    key = pick([c for c in table.of_kind("text") if _says_yes_or_no(table, c)], rng)
+    key = pick([c for c in table.select("text") if _says_yes_or_no(table, c)], rng)
     target = _subject(table, rng, but=key)
     if rng.random() < 0.35:
         row = pick(table.unique_rows(target), rng)
@@ -193,13 +193,13 @@ def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
 
 
 def _says_yes_or_no(table: TypedTable, column: int) -> bool:
-    said = {cell.strip().lower() for cell in table.columns[column].cells}
-    return said <= {*_YES, *_NO} and len(said) == 2
+    values = {cell.strip().lower() for cell in table.columns[column].cells}
+    return values <= {*_YES, *_NO} and len(values) == 2
 
 
 def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The number beside another cell, asked for by "how much" or "how many"."""
-    numbers = table.of_kind("number")
+    numbers = table.select("number")
     if form == "amount":
         names = {c: table.columns[c].name.lower() for c in numbers}
         numbers = [c for c in numbers if any(amount in names[c] for amount in _OF_AMOUNTS)]
@@ -212,7 +212,7 @@ def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
 
 def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the rows that have more, or less, than a number or date; or a count of them."""
-    by = pick(table.of_kind("number", "date"), rng)
+    by = pick(table.select("number", "date"), rng)
     target = _subject(table, rng, but=by)
     order = _ordered_rows(table, by)
     name = rng.choice(("less", "more"))
@@ -232,8 +232,8 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     else:
         at = rng.randrange(1, len(order))
         beyond = order[:at] if name == "less" else order[at:]
-        said = _round_between(*numbers_of(table, (order[at - 1], order[at]), by))
-        kind, words = "round", {"t": said}
+        text = _round_between(*numbers_of(table, (order[at - 1], order[at]), by))
+        kind, words = "round", {"t": text}
     rows = tuple(sorted(beyond))
     need(len(rows) > 0 and table.has_values(rows, target))
     if aggregation == "NONE":
@@ -245,23 +245,23 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
 
 def _within(table: TypedTable, rng: random.Random) -> Drawn:
     """The rows whose date is in a month or a year, how many they are, or a sum of theirs."""
-    by = pick(table.of_kind("date"), rng)
+    by = pick(table.select("date"), rng)
     target = _subject(table, rng, but=by)
     dates = [_date(table, row, by) for row in range(table.num_rows)]
     drawn = rng.choice(dates)
     months = [(date.year, date.month) for date in dates]
     if rng.random() < 0.5 and drawn.month and len({date.year for date in dates}) == 1:
-        said = MONTHS[drawn.month - 1]
-        said = said if rng.random() < 0.5 else f"{said} {drawn.year}"
+        text = MONTHS[drawn.month - 1]
+        text = text if rng.random() < 0.5 else f"{text} {drawn.year}"
         rows = tuple(row for row, month in enumerate(months) if month == months[dates.index(drawn)])
     else:
         need(drawn.year is not None and len({date.year for date in dates}) > 1)
-        said, rows = str(drawn.year), tuple(r for r, d in enumerate(dates) if d.year == drawn.year)
-    columns, words = {"T": target, "N": by}, {"t": said}
+        text, rows = str(drawn.year), tuple(r for r, d in enumerate(dates) if d.year == drawn.year)
+    columns, words = {"T": target, "N": by}, {"t": text}
     need(table.has_values(rows, target))
     if rng.random() < 0.4:
         return Drawn("count_within", target, rows, columns, {}, "COUNT", words=words)
-    numbers = table.of_kind("number")
+    numbers = table.select("number")
     if numbers and len(rows) > 1 and rng.random() < 0.4:
         summed = rng.choice(numbers)
         need(table.has_values(rows, summed))
@@ -272,20 +272,20 @@ def _within(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _top(table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the two or three rows with the largest or smallest numbers."""
-    by = pick(table.of_kind("number"), rng)
+    by = pick(table.select("number"), rng)
     target = _subject(table, rng, but=by)
     order = _ordered_rows(table, by)
     number, name = rng.choice((2, 3)), rng.choice(("most", "least"))
     need(len(order) > number + 1 and table.are_different(order, by))
     rows = tuple(sorted(order[-number:] if name == "most" else order[:number]))
     need(table.are_different(rows, target))
-    said = rng.choice((str(number), {2: "two", 3: "three"}[number]))
-    return Drawn(f"top_{name}", target, rows, {"T": target, "N": by}, words={"t": said})
+    text = rng.choice((str(number), {2: "two", 3: "three"}[number]))
+    return Drawn(f"top_{name}", target, rows, {"T": target, "N": by}, words={"t": text})
 
 
 def _count(table: TypedTable, rng: random.Random) -> Drawn:
     """How many rows have a value."""
-    key = pick(table.of_kind(), rng)
+    key = pick(table.select(), rng)
     target = _subject(table, rng, but=key)
     row, rows = _frequent_value(table, key, rng)
     need(len(rows) > 0 and table.has_values(rows, target))
@@ -294,7 +294,7 @@ def _count(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _count_of_value(table: TypedTable, rng: random.Random) -> Drawn:
     """How often a value stands in its column."""
-    key = pick(table.of_kind("text"), rng)
+    key = pick(table.select("text"), rng)
     row, rows = _frequent_value(table, key, rng)
     need(len(rows) > 1)
     return Drawn("count_of_value", key, rows, {"K": key}, {"v": (row, key)}, "COUNT")
@@ -309,11 +309,11 @@ def _count_all(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The sum or average of a column, over all rows or those that have a value."""
-    target = pick(table.of_kind("number"), rng)
+    target = pick(table.select("number"), rng)
     rows = tuple(range(table.num_rows))
     form, columns, cells = aggregation.lower(), {"N": target}, {}
     if rng.random() >= 0.4:
-        key = pick(table.of_kind(but=target), rng)
+        key = pick(table.select(but=target), rng)
         row = rng.randrange(table.num_rows)
         rows = table.rows_like(row, key)
         form, columns, cells = f"{form}_where", columns | {"K": key}, {"v": (row, key)}
@@ -338,7 +338,7 @@ def _two_rows(table: TypedTable, target: int, by: int, rng: random.Random) -> li
 
 
 def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
-    columns = table.of_kind()
+    columns = table.select()
     need(len(columns) >= count)
     return rng.sample(columns, count)
 

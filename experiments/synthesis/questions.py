@@ -6,7 +6,7 @@ WikiTableQuestions (Pasupat and Liang, 2015, table 3): cells of one column are s
 added up or averaged, or two of them are compared; and what else people ask about tables of their
 own, such as "how much is" and "which are paid?" of a column that says yes or no.
 
-A question has words by one of the forms of its operation, in question_forms.txt. A form has places
+A question has words by one of the forms of its operation, in question_forms.txt. A form has fields
 for columns, such as {T} for the column of the answer, and for cells, such as {v}; {who} asks for
 the answer, as "which driver" or "who"; of <tell me|name> one is taken. Some forms are held out, so
 that a model can be asked in words that its training did not have.
@@ -49,7 +49,7 @@ _LONGEST_CELL = 10  # words of a cell that are quoted at most
 _WORDS = read_json(Path(__file__).with_name("words.json"))
 _PEOPLE, _PLACES, _TIMES = ({*_WORDS[kind].split()} for kind in ("people", "places", "times"))
 _SCALE_OF = {
-    word: said.split(", ") for names, said in _WORDS["scales"].items() for word in names.split()
+    word: text.split(", ") for names, text in _WORDS["scales"].items() for word in names.split()
 }
 
 
@@ -63,8 +63,8 @@ def _read_forms() -> dict[str, tuple[str, ...]]:
     book = read_text(Path(__file__).with_name("question_forms.txt"))
     for entry in re.split(r"\n(?! )", book.strip()):
         for side in (1, 2):
-            of_side = re.sub(r"\[([^|\]]*)\|([^\]]*)\]", rf"\{side}", " ".join(entry.split()))
-            name, text = of_side.split(": ", 1)
+            form = re.sub(r"\[([^|\]]*)\|([^\]]*)\]", rf"\{side}", " ".join(entry.split()))
+            name, text = form.split(": ", 1)
             forms[name] = tuple(filter(None, text.split(" / ")))
     return forms
 
@@ -129,20 +129,20 @@ def synthetic_questions(
 
     NothingMadeError, with the reason, if there is none.
     """
-    of_table = f"(table '{table.table_id}')"
+    where = f"(table '{table.table_id}')"
     rng = random.Random(f"{config.seed}/{table.table_id}")
     if config.rewritten and rng.random() < config.rewritten:
         table = rewritten(table, rng)
     whole = TypedTable(table)
-    if len(whole.of_kind()) < FEWEST:
+    if len(whole.select()) < FEWEST:
         raise NothingMadeError(
             "fewer than two columns to ask about",
-            f"expected two columns with a name of their own and different values {of_table}",
+            f"expected two columns with a name of their own and different values {where}",
         )
     lengths, room = cell_lengths(wordpiece, table), config.max_table_tokens
     if config.whole_tables and lengths.sum() > room:
         raise NothingMadeError(
-            "too long", f"expected at most {room} tokens, got {lengths.sum()} {of_table}"
+            "too long", f"expected at most {room} tokens, got {lengths.sum()} {where}"
         )
     made = 0
     for index in range(-(-config.questions_per_table // config.questions_per_excerpt)):
@@ -162,7 +162,7 @@ def synthetic_questions(
             elif (without := _without_answer(typed.table, drawn, rng)) is not None:
                 yield Made("absent", ((without, Question(text, name, aggregation=ABSENT)),))
     if not made:
-        raise NothingMadeError("no question found", f"expected a question {of_table}")
+        raise NothingMadeError("no question found", f"expected a question {where}")
 
 
 def _draw_several(
@@ -225,22 +225,22 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
 
     It is about columns that have names, of the table that it was drawn from.
     """
-    places = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
+    fields = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
     words: dict[str, str] = {}
     if held_out:
         form = rng.choice(HELD_OUT[drawn.form])
     else:
-        forms, words = _scaled(drawn.form, places.get("N", ""), rng)
+        forms, words = _scaled(drawn.form, fields.get("N", ""), rng)
         form = rng.choice(FORMS[forms])
-    places |= {**words, **drawn.words}
-    places |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
+    fields |= {**words, **drawn.words}
+    fields |= {name: _cell_mention(table, *cell, rng) for name, cell in drawn.cells.items()}
     if drawn.form.startswith(_OF_SEVERAL) and rng.random() < 0.8:
         name = "K" if drawn.form == "distinct" else "T"
-        places |= {name: _plural(places[name])} if name in places else {}
+        fields |= {name: _plural(fields[name])} if name in fields else {}
     if "T" in drawn.columns:
-        places["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, places["T"], rng)
+        fields["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, fields["T"], rng)
     form = _CHOICE.sub(lambda choice: rng.choice(choice[1].split("|")), form)
-    text = " ".join(form.format(**places).split())
+    text = " ".join(form.format(**fields).split())
     return text if rng.random() < 0.85 else text.rstrip(" ?.")
 
 
@@ -251,11 +251,11 @@ def _scaled(form: str, name: str, rng: random.Random) -> tuple[str, dict[str, st
     scaled = "difference_scale" if form == "difference" else _KIND.sub("_scale", form)
     if scale is None or scaled not in FORMS or rng.random() < 0.5:
         return form, {}
-    said = scale[side + (0 if most in ("largest", "smallest") else 2)]
+    word = scale[side + (0 if most in ("largest", "smallest") else 2)]
     spoken = scaled.replace("_scale", "_verb")
     if scale[4] and spoken in FORMS and rng.random() < 0.4:
         scaled = spoken
-    return scaled, {"s": said, "verb": scale[4]}
+    return scaled, {"s": word, "verb": scale[4]}
 
 
 def _plural(name: str) -> str:

@@ -62,11 +62,11 @@ def draw_true(operation: str, table: TypedTable, rng: random.Random) -> Statemen
 
 
 def _selection(table: TypedTable, rng: random.Random) -> Statement:
-    return _equal(_select(pick(table.of_kind(), rng), table, rng), table)
+    return _equal(_select(pick(table.select(), rng), table, rng), table)
 
 
 def _comparison(table: TypedTable, rng: random.Random) -> Statement:
-    column = pick(table.of_kind("number", "date"), rng)
+    column = pick(table.select("number", "date"), rng)
     left = _select(column, table, rng)
     if rng.random() < 0.5:
         return _ordered(left, _select(column, table, rng), table, rng)
@@ -84,20 +84,20 @@ def _count(table: TypedTable, rng: random.Random) -> Count:
 
 def _aggregate(aggregation: Aggregation, table: TypedTable, rng: random.Random) -> Aggregate:
     kinds: tuple[Kind, ...] = ("number", "date") if aggregation in _EXTREMES else ("number",)
-    column = pick(table.of_kind(*(() if aggregation in _BY_ORDER else kinds)), rng)
+    column = pick(table.select(*(() if aggregation in _BY_ORDER else kinds)), rng)
     if rng.random() < _SHARE_OF_FILTERED:
         return Aggregate(aggregation, column, _conditions(table, rng, but=column))
     return Aggregate(aggregation, column)
 
 
 def _difference(table: TypedTable, rng: random.Random) -> Difference:
-    column = pick(table.of_kind("number"), rng)
+    column = pick(table.select("number"), rng)
     return Difference(_select(column, table, rng), _select(column, table, rng))
 
 
 def _selection_of_extreme(table: TypedTable, rng: random.Random) -> Statement:
-    by = pick(table.of_kind("number", "date"), rng)
-    column = pick(table.of_kind(but=by), rng)
+    by = pick(table.select("number", "date"), rng)
+    column = pick(table.select(but=by), rng)
     extreme = Aggregate(rng.choice(_EXTREMES), by)
     return _equal(Select(column, (Condition(by, "equal", extreme),)), table)
 
@@ -109,12 +109,12 @@ def _count_beside_average(table: TypedTable, rng: random.Random) -> Count:
 def _aggregate_beside_average(table: TypedTable, rng: random.Random) -> Aggregate:
     condition = _beside_average(table, rng)
     aggregation = rng.choice(AGGREGATIONS)
-    column = pick(table.of_kind("number", but=condition.column), rng)
+    column = pick(table.select("number", but=condition.column), rng)
     return Aggregate(aggregation, column, (condition,))
 
 
 def _range(table: TypedTable, rng: random.Random) -> Difference:
-    column = pick(table.of_kind("number"), rng)
+    column = pick(table.select("number"), rng)
     return Difference(Aggregate("maximum", column), Aggregate("minimum", column))
 
 
@@ -131,7 +131,7 @@ def _two_counts(table: TypedTable, rng: random.Random) -> Statement:
 
 
 def _cell_beside_aggregate(table: TypedTable, rng: random.Random) -> Statement:
-    column = pick(table.of_kind("number"), rng)
+    column = pick(table.select("number"), rng)
     return _ordered(_select(column, table, rng), Aggregate("average", column), table, rng)
 
 
@@ -177,8 +177,8 @@ def _ordered(
         left, right = right, left
     for comparator in COMPARATORS:
         statement = Statement(left, comparator, right)
-        is_told = comparator == "equal" and isinstance(right, Constant)  # told by `_equal`
-        if not is_told and execute(statement, table):
+        is_stated = comparator == "equal" and isinstance(right, Constant)  # told by `_equal`
+        if not is_stated and execute(statement, table):
             return statement
     raise NotDrawnError("expected two expressions that compare")
 
@@ -186,7 +186,7 @@ def _ordered(
 def _select(column: int, table: TypedTable, rng: random.Random) -> Select:
     """Selects the value of a random row, by its value in another column or two."""
     row = rng.randrange(table.num_rows)
-    others = table.of_kind(but=column)
+    others = table.select(but=column)
     by = [pick(others, rng)]
     others.remove(by[0])
     if others and rng.random() < _SHARE_OF_SECOND_CONDITIONS:
@@ -203,7 +203,7 @@ def _conditions(
     table: TypedTable, rng: random.Random, but: int | None = None
 ) -> tuple[Condition, ...]:
     """One or two conditions with a random row's cells, without those of the column `but`."""
-    columns = table.of_kind(but=but)
+    columns = table.select(but=but)
     number = 2 if rng.random() < _SHARE_OF_SECOND_CONDITIONS else 1
     row = rng.randrange(table.num_rows)
     need(len(columns) > 0)
@@ -217,7 +217,7 @@ def _conditions(
 
 
 def _beside_average(table: TypedTable, rng: random.Random) -> Condition:
-    column = pick(table.of_kind("number"), rng)
+    column = pick(table.select("number"), rng)
     return Condition(column, rng.choice(_UNEQUAL), Aggregate("average", column))
 
 
@@ -265,12 +265,12 @@ class _Wording:
 
     def _having(self, conditions: tuple[Condition, ...]) -> str:
         """Conditions as what rows have, "Country Peru"; "" if one does not equal a constant."""
-        told = []
+        texts = []
         for condition in conditions:
             if condition.comparator != "equal" or not isinstance(condition.operand, Constant):
                 return ""
-            told.append(f"{self._name(condition.column)} {condition.operand.text}")
-        return " and ".join(told)
+            texts.append(f"{self._name(condition.column)} {condition.operand.text}")
+        return " and ".join(texts)
 
     def _expression(self, expression: Expression) -> str:
         match expression:

@@ -158,7 +158,7 @@ def variants(expression: Expression, table: TypedTable) -> Iterator[Expression]:
     if not isinstance(expression, Count):
         # With a condition on the column, "the Year where Year is 2004" would change nothing.
         taken = {condition.column for condition in expression.conditions}
-        for column in table.of_kind(table.columns[expression.column].kind, but=expression.column):
+        for column in table.select(table.columns[expression.column].kind, but=expression.column):
             if column not in taken:
                 yield replace(expression, column=column)
     for i, condition in enumerate(expression.conditions):

@@ -84,16 +84,16 @@ def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: StatementsConfig
 
     NothingMadeError, with the reason, if there is none.
     """
-    of_table = f"(table '{table.table_id}')"
+    where = f"(table '{table.table_id}')"
     typed = TypedTable(table)
-    columns, numbers = typed.of_kind(), typed.of_kind("number")
+    columns, numbers = typed.select(), typed.select("number")
     if table.num_rows < FEWEST:
-        raise NothingMadeError("one row", f"expected 2 rows, got 1 {of_table}")
+        raise NothingMadeError("one row", f"expected 2 rows, got 1 {where}")
     if not numbers or len(columns) < FEWEST:
         raise NothingMadeError(
             "no column of numbers beside another",
             "expected a column of numbers and another one, both with a name of their own and "
-            f"different values {of_table}",
+            f"different values {where}",
         )
     rng = random.Random(f"{config.seed}/{table.table_id}")
     lengths, room = cell_lengths(wordpiece, table), config.max_table_tokens
@@ -109,10 +109,10 @@ def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: StatementsConfig
     if not num_drawn:
         raise NothingMadeError(
             "no excerpt fits",
-            f"expected two rows of two columns in {room} tokens {of_table}; raise max_seq_length",
+            f"expected two rows of two columns in {room} tokens {where}; raise max_seq_length",
         )
     if not made:
-        raise NothingMadeError("no statement found", f"expected a statement {of_table}")
+        raise NothingMadeError("no statement found", f"expected a statement {where}")
 
 
 def _pairs_of(
@@ -127,15 +127,15 @@ def _pairs_of(
     """Makes pairs of the operations that were made least often, and counts them in `made`."""
     typed = (TypedTable(first), TypedTable(second))
     kinds = [[column.kind for column in table.columns] for table in typed]
-    if kinds[0] != kinds[1] or not all(table.of_kind("number") for table in typed):
+    if kinds[0] != kinds[1] or not all(table.select("number") for table in typed):
         return
     before = made.total()
     for operation in sorted(OPERATIONS, key=lambda operation: (made[operation], rng.random())):
         if made.total() - before == config.operations_per_excerpt:
             break
-        told = [_telling(operation, *sides, rng) for sides in (typed, typed[::-1])]
-        texts = [text for text in told if text is not None]
-        if len(set(texts)) < len(told):
+        sentences = [_telling(operation, *sides, rng) for sides in (typed, typed[::-1])]
+        texts = [text for text in sentences if text is not None]
+        if len(set(texts)) < len(sentences):
             continue
         if max(wordpiece.ids_and_lengths(texts)[1]) > config.max_statement_tokens:
             continue
@@ -243,7 +243,7 @@ def _others(
 ) -> list[str]:
     """The entities that may take an entity's place, in a fixed order."""
     # What else is said of each of its rows. If that is true of another row, its entity may be too.
-    said = [
+    row_mentions = [
         {other for other in mentioned - {name} if row in entities[other].rows}
         for row in entities[name].rows
     ]
@@ -255,25 +255,25 @@ def _others(
         and other not in mentioned
         and normalize_for_match(entity.text) not in plain
         and not any(
-            of_row and all(row in entities[also].rows for also in of_row)
+            names and all(row in entities[also].rows for also in names)
             for row in entity.rows
-            for of_row in said
+            for names in row_mentions
         )
     )
 
 
 def _entities_of(table: Table) -> dict[str, _Entity]:
     """The entities that are in one column alone, by their names."""
-    found: dict[str, _Entity] = {}
+    entities: dict[str, _Entity] = {}
     for row, cells in enumerate(table.rows):
         for column, cell in enumerate(cells):
             name = _name_of(cell)
             is_name = any(map(str.isalnum, name)) and name not in _ONE
             if is_name and (len(name) >= _SHORTEST or name.isdecimal()):
-                entity = found.setdefault(name, _Entity(" ".join(cell.split()), set(), set()))
+                entity = entities.setdefault(name, _Entity(" ".join(cell.split()), set(), set()))
                 entity.columns.add(column)
                 entity.rows.add(row)
-    return {name: entity for name, entity in found.items() if len(entity.columns) == 1}
+    return {name: entity for name, entity in entities.items() if len(entity.columns) == 1}
 
 
 def _name_of(text: str) -> str:
@@ -286,16 +286,16 @@ def _name_of(text: str) -> str:
 
 def _mentions(sentence: str, entities: Collection[str]) -> list[_Mention]:
     """Where entities are mentioned, as whole words; of nested mentions the longest."""
-    found = []
+    spans = []
     for name in entities:
         words = _WHOLE % r"\s+".join(map(re.escape, name.split()))
-        found += [_Mention(*m.span(), name) for m in re.finditer(words, sentence, re.IGNORECASE)]
+        spans += [_Mention(*m.span(), name) for m in re.finditer(words, sentence, re.IGNORECASE)]
     numbers = re.finditer(_WHOLE % _NUMBER, sentence)
-    found += [_Mention(*match.span(), _name_of(match[0])) for match in numbers]
-    found = [mention for mention in found if mention.name in entities]
-    found.sort(key=lambda mention: (mention.begin, -mention.end))
+    spans += [_Mention(*match.span(), _name_of(match[0])) for match in numbers]
+    spans = [mention for mention in spans if mention.name in entities]
+    spans.sort(key=lambda mention: (mention.begin, -mention.end))
     mentions: list[_Mention] = []
-    for mention in found:
+    for mention in spans:
         if not mentions or mention.begin >= mentions[-1].end:
             mentions.append(mention)
     return mentions

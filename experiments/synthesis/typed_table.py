@@ -100,7 +100,7 @@ class TypedTable:
     def num_rows(self) -> int:
         return self.table.num_rows
 
-    def of_kind(self, *kinds: Kind, but: int | None = None) -> list[int]:
+    def select(self, *kinds: Kind, but: int | None = None) -> list[int]:
         """The columns of these kinds (without kinds: of any) that have a name and varied values.
 
         The column `but` is left out.
@@ -114,7 +114,7 @@ class TypedTable:
 
     def subjects(self, but: int | None = None) -> list[int]:
         """The columns that rows may be called by: the texts, or all columns if there are none."""
-        columns = self.of_kind("text") or self.of_kind()
+        columns = self.select("text") or self.select()
         return [column for column in columns if column != but]
 
     def has_values(self, rows: Sequence[int], column: int) -> bool:
@@ -143,10 +143,10 @@ class TypedTable:
 def _typed(name: str, texts: tuple[str, ...]) -> TypedColumn:
     cells = tuple(" ".join(text.split()) for text in texts)
     name = name if any(map(str.isalnum, name)) else ""
-    found = column_values(cells)
-    if found and all(_is_plain(cells[row]) for row in found):
-        kind: Kind = "number" if isinstance(next(iter(found.values())), float) else "date"
-        return TypedColumn(name, kind, cells, tuple(found.get(row) for row in range(len(cells))))
+    parsed = column_values(cells)
+    if parsed and all(_is_plain(cells[row]) for row in parsed):
+        kind: Kind = "number" if isinstance(next(iter(parsed.values())), float) else "date"
+        return TypedColumn(name, kind, cells, tuple(parsed.get(row) for row in range(len(cells))))
     values = (normalize_for_match(cell) if any(map(str.isalnum, cell)) else None for cell in cells)
     return TypedColumn(name, "text", cells, tuple(values))
 
@@ -210,8 +210,8 @@ def cell_lengths(wordpiece: Wordpiece, table: Table) -> np.ndarray:
 def excerpt(table: Table, columns: Sequence[int], origins: np.ndarray, name: str) -> Table:
     """A table of c columns, whose cells are from the rows in `origins`, int [r, c]."""
     rows = (
-        tuple(table.rows[row][column] for row, column in zip(of_row, columns, strict=True))
-        for of_row in origins.tolist()
+        tuple(table.rows[row][column] for row, column in zip(row_origins, columns, strict=True))
+        for row_origins in origins.tolist()
     )
     header = tuple(table.header[column] for column in columns)
     return Table(header, tuple(rows), name, table.document_title, table.context_heading)

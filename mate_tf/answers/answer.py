@@ -159,8 +159,8 @@ class Answer:
         }
 
     def __repr__(self) -> str:
-        found = f"{self.guess.text!r:.60}, {self.verdict}, score={self.score:.3f}"
-        return f"<Answer {found}, aggregation={self.aggregation}, {len(self.cells)} cells>"
+        text = f"{self.guess.text!r:.60}, {self.verdict}, score={self.score:.3f}"
+        return f"<Answer {text}, aggregation={self.aggregation}, {len(self.cells)} cells>"
 
     def _repr_html_(self) -> str:
         return answer_html(self)
@@ -267,13 +267,13 @@ class TokenFacts(NamedTuple):
 
     ranks: np.ndarray  # float64 [k], the place of the cell's value in its column; 0 without a value
     mentioned: np.ndarray  # float64 [k], the share of the cell's tokens that are in the question
-    places: np.ndarray  # float64 [k], where in the question these are, on average; 0 without one
+    positions: np.ndarray  # float64 [k], where in the question these are, on average; 0 without one
     names: np.ndarray  # float64 [columns], the share of each header's tokens in the question
 
-    def of_table(self, cells: slice, table: int) -> "TokenFacts":
+    def select_table(self, cells: slice, table: int) -> "TokenFacts":
         """Those of one table of a batch."""
         return TokenFacts(
-            self.ranks[cells], self.mentioned[cells], self.places[cells], self.names[table]
+            self.ranks[cells], self.mentioned[cells], self.positions[cells], self.names[table]
         )
 
 
@@ -315,8 +315,8 @@ def answer_of_cells(
     texts = [cell.text.strip().lower() for cell in cells]
 
     def computed(item: str, value: float | None = None) -> Answer:
-        of_cells = dataclasses.replace(by_themselves, cells=cells, aggregation=aggregation)
-        return dataclasses.replace(of_cells, items=(item,), value=value, number=value)
+        result = dataclasses.replace(by_themselves, cells=cells, aggregation=aggregation)
+        return dataclasses.replace(result, items=(item,), value=value, number=value)
 
     if aggregation in ("COUNT", "DISTINCT"):
         given = [text for text in texts if text]
@@ -352,7 +352,7 @@ def answer_of_cells(
         first, second = ranks if aggregation == "GREATER" else -ranks
         row, column = divmod(names[int(second > first)], table.num_columns)
         return computed(table.rows[row][column])
-    first, second = ranks if facts.places[names[0]] <= facts.places[names[1]] else ranks[::-1]
+    first, second = ranks if facts.positions[names[0]] <= facts.positions[names[1]] else ranks[::-1]
     holds = {"IS_GREATER": first > second, "IS_LESS": first < second, "IS_EQUAL": first == second}
     return computed("yes" if holds[aggregation] else "no")
 

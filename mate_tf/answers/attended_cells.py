@@ -88,12 +88,12 @@ def attended_cells(
         senders[0] = 1.0
     received = attention_by_group(encoder, features, senders[np.newaxis] / senders.sum())
     shape = (table.num_rows + 1, table.num_columns + 1)
-    groups, of_question = {}, {}
-    for name, of_tokens in received.items():
+    groups, question_attention = {}, {}
+    for name, token_attention in received.items():
         grid = np.zeros(shape, np.float64)
-        np.add.at(grid, (rows, columns), of_tokens[0])
-        groups[name], of_question[name] = grid[:, 1:], float(grid[:, 0].sum())
-    return AttendedCells(answer, groups, of_question)
+        np.add.at(grid, (rows, columns), token_attention[0])
+        groups[name], question_attention[name] = grid[:, 1:], float(grid[:, 0].sum())
+    return AttendedCells(answer, groups, question_attention)
 
 
 def attention_by_group(

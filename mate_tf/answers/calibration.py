@@ -147,8 +147,8 @@ def calibrated(
         [guess.score, *(other.score for other in guess.alternatives)], signs
     ).tolist()
     alternatives = tuple(
-        dataclasses.replace(other, score=of_other)
-        for other, of_other in zip(guess.alternatives, scores, strict=True)
+        dataclasses.replace(other, score=other_score)
+        for other, other_score in zip(guess.alternatives, scores, strict=True)
     )
     confidence = calibration.confidence(score)
     guess = dataclasses.replace(
@@ -160,11 +160,11 @@ def calibrated(
     if not answer.absent:
         return guess
     if (refusal := calibration.refusal) is not None:
-        (of_refusal,) = refusal.apply([answer.score], signs).tolist()
+        (refusal_score,) = refusal.apply([answer.score], signs).tolist()
         is_named = max(signs.get("row named", 0.0), signs.get("column named", 0.0)) >= _NAMED
-        if of_refusal < refusal.sure or is_named:
+        if refusal_score < refusal.sure or is_named:
             return dataclasses.replace(guess, confidence="not sure")
-        answer = dataclasses.replace(answer, score=of_refusal)
+        answer = dataclasses.replace(answer, score=refusal_score)
     not_given = dataclasses.replace(guess, alternatives=(), confidence="not sure")
     return dataclasses.replace(answer, alternatives=(not_given, *alternatives))
 
@@ -263,7 +263,7 @@ def fit_calibration(
     sides = np.where(is_correct, 1.0, -1.0)  # [N]
     rows = [logits, np.ones_like(logits)]
     if signs is not None:
-        rows += [np.array([of_answer[name] for of_answer in signs]) for name in SIGNS]
+        rows += [np.array([answer_signs[name] for answer_signs in signs]) for name in SIGNS]
     design = np.stack(rows)  # [P, N]
     # A slope, the inverse of the temperature; an offset; the weights.
     precision = np.eye(len(rows))
@@ -273,31 +273,31 @@ def fit_calibration(
     before_all = [1.0 / start.temperature, start.offset]
     mean = np.array([*before_all, *(start.weights.get(name, 0.0) for name in SIGNS)][: len(rows)])
 
-    def loss(found: np.ndarray) -> float:
+    def loss(point: np.ndarray) -> float:
         """The negative log posterior, which is strictly convex."""
-        prior = 0.5 * (found - mean) @ precision @ (found - mean)
-        return float(np.logaddexp(0.0, -sides * (found @ design)).sum() + prior)
+        prior = 0.5 * (point - mean) @ precision @ (point - mean)
+        return float(np.logaddexp(0.0, -sides * (point @ design)).sum() + prior)
 
-    found = mean
+    point = mean
     for _ in range(_MOST_STEPS):
-        chances = sigmoid(found @ design)  # [N]
-        gradient = design @ (chances - is_correct) + precision @ (found - mean)
+        chances = sigmoid(point @ design)  # [N]
+        gradient = design @ (chances - is_correct) + precision @ (point - mean)
         hessian = (design * (chances * (1.0 - chances))) @ design.T + precision
-        if found[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the others are left to change
+        if point[0] == _LEAST_SLOPE and gradient[0] > 0.0:  # only the others are left to change
             step = np.concatenate([[0.0], -np.linalg.solve(hessian[1:, 1:], gradient[1:])])
         else:
             step = -np.linalg.solve(hessian, gradient)
-        before, size = found, 1.0
+        before, size = point, 1.0
         while size > _SMALLEST:  # Newton's step, or a part of it
-            found = before + size * step
-            found[0] = max(found[0], _LEAST_SLOPE)
-            if loss(found) < loss(before):
+            point = before + size * step
+            point[0] = max(point[0], _LEAST_SLOPE)
+            if loss(point) < loss(before):
                 break
-            size, found = size / 2, before
-        if np.abs(found - before).max() < _SMALLEST:
+            size, point = size / 2, before
+        if np.abs(point - before).max() < _SMALLEST:
             break
-    weights = {} if signs is None else dict(zip(SIGNS, found[2:].tolist(), strict=True))
-    return Calibration(float(1.0 / found[0]), float(found[1]), weights)
+    weights = {} if signs is None else dict(zip(SIGNS, point[2:].tolist(), strict=True))
+    return Calibration(float(1.0 / point[0]), float(point[1]), weights)
 
 
 def sigmoid(values: ArrayLike) -> np.ndarray:

@@ -77,16 +77,16 @@ class BodyCells(NamedTuple):
     begins: np.ndarray  # int64 [B+1], where each table's cells begin
     examples: np.ndarray  # int64 [K], the table of each cell, ascending
     columns: np.ndarray  # int64 [K], from 0
-    token_places: np.ndarray  # int64 [P], places in the batch laid out flat, [B * S]
+    token_indices: np.ndarray  # int64 [P], places in the batch laid out flat, [B * S]
     token_cells: np.ndarray  # int64 [P]
     num_tokens: np.ndarray  # int64 [K]; 0 for a cell that is not in the sequence
 
-    def of_table(self, index: int) -> slice:
+    def table_slice(self, index: int) -> slice:
         """The cells of one table."""
         return slice(self.begins[index], self.begins[index + 1])
 
 
-def places_in_body(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
+def body_coordinates(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
     """Rows and columns of each token in the body of its table, int64 [B, S], from 0.
 
     One of them is negative outside the body. An id beyond its table's size is a ValueError.
@@ -97,11 +97,11 @@ def places_in_body(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
     if asked.histogram_row:
         rows = np.where(rows == rows.max(axis=1, keepdims=True), 0, rows)
     rows, columns = rows - 1, np.asarray(features.column_ids, np.int64) - 1
-    for name, places, limits in (
+    for name, ids, limits in (
         ("rows", rows, [table.num_rows for table in tables]),
         ("columns", columns, [table.num_columns for table in tables]),
     ):
-        largest = places.max(axis=1, initial=-1)  # [B]
+        largest = ids.max(axis=1, initial=-1)  # [B]
         for index in np.flatnonzero(largest >= limits)[:1]:
             raise ValueError(
                 f"expected tokens of at most {limits[index]} {name}, got {largest[index] + 1} "
@@ -111,20 +111,20 @@ def places_in_body(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
 
 
 def group_body_cells(asked: Asked) -> BodyCells:
-    """Groups the tokens of a batch by the cell of their table; errors as `places_in_body`."""
+    """Groups the tokens of a batch by the cell of their table; errors as `body_coordinates`."""
     tables = asked.given_tables
-    rows, columns = places_in_body(asked)
+    rows, columns = body_coordinates(asked)
     sizes = np.array([(table.num_rows, table.num_columns) for table in tables])  # [B, 2]
     begins = np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])
     examples = np.repeat(np.arange(len(tables)), np.diff(begins))  # [K]
     cells = begins[:-1, np.newaxis] + rows * sizes[:, 1:] + columns  # [B, S]
-    token_places = np.flatnonzero((rows >= 0) & (columns >= 0))
-    token_cells = cells.ravel()[token_places]
+    token_indices = np.flatnonzero((rows >= 0) & (columns >= 0))
+    token_cells = cells.ravel()[token_indices]
     return BodyCells(
         begins=begins,
         examples=examples,
         columns=(np.arange(begins[-1]) - begins[examples]) % sizes[examples, 1],
-        token_places=token_places,
+        token_indices=token_indices,
         token_cells=token_cells,
         num_tokens=np.bincount(token_cells, minlength=begins[-1]),
     )
@@ -132,7 +132,7 @@ def group_body_cells(asked: Asked) -> BodyCells:
 
 def mean_by_cell(values, cells: BodyCells) -> np.ndarray:
     """Averages token values [B, S] over each cell: float64 [K], -inf where it has no token."""
-    weights = np.asarray(values, np.float64).ravel()[cells.token_places]  # [P]
+    weights = np.asarray(values, np.float64).ravel()[cells.token_indices]  # [P]
     sums = np.bincount(cells.token_cells, weights, minlength=len(cells.num_tokens))  # [K]
     return np.where(cells.num_tokens > 0, sums / np.maximum(cells.num_tokens, 1), -np.inf)
 
@@ -153,9 +153,9 @@ def select_cells(
     has_any = np.bincount(groups, selected, minlength=len(otherwise)) > 0  # [G]
     left = np.flatnonzero(~has_any[groups] & (probabilities > -np.inf))
     left = left[np.lexsort((-probabilities[left], groups[left]))]  # by group, most probable first
-    of_group = groups[left]
-    ranks = np.arange(len(left)) - np.searchsorted(of_group, of_group)
-    selected[left[ranks < otherwise[of_group]]] = True
+    left_groups = groups[left]
+    ranks = np.arange(len(left)) - np.searchsorted(left_groups, left_groups)
+    selected[left[ranks < otherwise[left_groups]]] = True
     return selected
 
 
@@ -227,13 +227,13 @@ def decode_cells(
         for example, operator in enumerate(np.array(operators)[likeliest].tolist()):
             if example in row_from or operator not in _FEWEST:
                 continue
-            part = cells.of_table(example)
+            part = cells.table_slice(example)
             row_facts = _row_facts(asked, cells, rules, relations, example)
-            of_all = _cells_of_all(
+            meets_all = _cells_of_all(
                 asked, row_facts, example, probabilities[part], _FEWEST[operator]
             )
-            if of_all is not None:
-                selected[part], row_from[example] = of_all, "words"
+            if meets_all is not None:
+                selected[part], row_from[example] = meets_all, "words"
     selected_in_columns = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
@@ -242,24 +242,24 @@ def decode_cells(
 
     answers = []
     for index, table in enumerate(tables):
-        part = cells.of_table(index)
-        places = np.flatnonzero(selected[part])
-        if not len(places):
+        part = cells.table_slice(index)
+        indices = np.flatnonzero(selected[part])
+        if not len(indices):
             answers.append(no_answer())
             continue
-        of_table = CellProbabilities(
+        cell_probabilities = CellProbabilities(
             table,
             in_columns[part],
             with_columns[part],
             aggregations[index],
             operators,
             selected_in_columns[part],
-            facts and facts.of_table(part, index),
+            facts and facts.select_table(part, index),
         )
-        answer = likeliest_answer(of_table, places)
+        answer = likeliest_answer(cell_probabilities, indices)
         absence = float(absent[index])
         answer = dataclasses.replace(answer, absence=absence, row_from=row_from.get(index, ""))
-        others = tuple(best_others(of_table, places, answer, num_alternatives))
+        others = tuple(best_others(cell_probabilities, indices, answer, num_alternatives))
         if is_absent[index]:
             none = no_answer(absence, (answer, *others))
             answers.append(dataclasses.replace(none, aggregation=ABSENT))
@@ -272,16 +272,16 @@ def _row_facts(
     asked: Asked, cells: BodyCells, facts: TokenFacts, relations: np.ndarray, index: int
 ) -> RowFacts:
     """The facts of an example's table; the relations are float64 [K]."""
-    table, part = asked.given_tables[index], cells.of_table(index)
+    table, part = asked.given_tables[index], cells.table_slice(index)
     width = table.num_columns
-    of_cells = facts.mentioned, cells.num_tokens, facts.ranks, facts.places, relations
-    mentioned, num_tokens, ranks, places, relations = (
-        values[part].reshape(-1, width) for values in of_cells
+    cell_facts = facts.mentioned, cells.num_tokens, facts.ranks, facts.positions, relations
+    mentioned, num_tokens, ranks, positions, relations = (
+        values[part].reshape(-1, width) for values in cell_facts
     )
     is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
     names = facts.names[index, :width]
     return RowFacts(
-        mentioned, num_tokens, ranks, places, names, is_time, relations, table.header, table.rows
+        mentioned, num_tokens, ranks, positions, names, is_time, relations, table.header, table.rows
     )
 
 
@@ -293,8 +293,8 @@ def _cells_of_all(
     if rows is None:
         return None
     width = len(facts.header)
-    of_rows = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
-    selected = of_rows.ravel() & (probabilities > -np.inf)
+    grid = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
+    selected = grid.ravel() & (probabilities > -np.inf)
     return selected if selected.any() else None
 
 
@@ -303,8 +303,8 @@ def _asks_for_several(text: str, follows_up: bool) -> bool:
 
     A follow-up about "them" asks for one of each row: of 229 such, 214 have all rows as answer.
     """
-    of_each = says(text, "them") and not says(text, "superlative", "of or which")
-    return says(text, "several") or (follows_up and of_each)
+    asks_for_each = says(text, "them") and not says(text, "superlative", "of or which")
+    return says(text, "several") or (follows_up and asks_for_each)
 
 
 def _named_row(
@@ -315,12 +315,12 @@ def _named_row(
     Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
     words allow its row.
     """
-    part, width = cells.of_table(index), len(facts.header)
+    part, width = cells.table_slice(index), len(facts.header)
     row, column = divmod(int(probabilities[part].argmax()), width)
     named = row_in_words(asked.questions[index], facts, column)
     if named is None:
         return []
-    best, chosen = (int(part.start) + width * of_row + column for of_row in (row, named.row))
+    best, chosen = (int(part.start) + width * table_row + column for table_row in (row, named.row))
     is_selected = row == named.row or probabilities[chosen] > SELECTION_THRESHOLD
     is_open = probabilities[best] <= SURE or not named.possible[row]
     return [best, chosen] if cells.num_tokens[chosen] and (is_selected or is_open) else []
@@ -330,14 +330,14 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
     """The facts of all body cells, float64 [K], and of all headers."""
     features = asked.features.map(np.asarray)
     is_question = (features.segment_ids == 0) & (features.input_mask > 0)  # [B, S]
-    mentioned, places = np.zeros((2, *is_question.shape))
+    mentioned, positions = np.zeros((2, *is_question.shape))
     for index, (ids, in_question) in enumerate(zip(features.input_ids, is_question, strict=True)):
         words, first = np.unique(ids[in_question], return_index=True)
         if not len(words):
             continue
-        found = np.searchsorted(words, ids).clip(max=len(words) - 1)
-        mentioned[index] = words[found] == ids
-        places[index] = first[found] * mentioned[index]
+        nearest = np.searchsorted(words, ids).clip(max=len(words) - 1)
+        mentioned[index] = words[nearest] == ids
+        positions[index] = first[nearest] * mentioned[index]
     shares = np.maximum(mean_by_cell(mentioned, cells), 0.0)
     in_header = (features.column_ids > 0) & (features.row_ids == 0) & (features.input_mask > 0)
     width = max(table.num_columns for table in asked.given_tables)
@@ -349,7 +349,7 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
     return TokenFacts(
         np.maximum(mean_by_cell(features.column_ranks, cells), 0.0),
         shares,
-        np.maximum(mean_by_cell(places, cells), 0.0) / np.where(shares > 0, shares, 1.0),
+        np.maximum(mean_by_cell(positions, cells), 0.0) / np.where(shares > 0, shares, 1.0),
         (sums / np.maximum(counts, 1)).reshape(len(mentioned), width),
     )
 
@@ -370,13 +370,13 @@ def _cell_probabilities(
     columns = np.minimum(cells.columns + 1, column_logits.shape[1] - 1)  # [K]
     # If the model chooses column 0, which is none, the answer is in the likeliest other.
     likeliest = 1 + column_logits[:, 1:].argmax(axis=1)  # [B]
-    of_columns = softmax(column_logits)[cells.examples, columns]  # [K]
+    column_probabilities = softmax(column_logits)[cells.examples, columns]  # [K]
     in_columns = sigmoid(mean_by_cell(outputs["token_logits"], cells))
     # In the chosen column both are the same, except for rounding.
     in_columns = np.where(probabilities > 0.0, probabilities, in_columns)
     in_columns = np.where(is_seen, in_columns, -np.inf)
     probabilities = np.where(columns == likeliest[cells.examples], in_columns, probabilities)
-    return probabilities, in_columns, np.where(is_seen, in_columns * of_columns, -np.inf)
+    return probabilities, in_columns, np.where(is_seen, in_columns * column_probabilities, -np.inf)
 
 
 class CellProbabilities(NamedTuple):
@@ -390,13 +390,13 @@ class CellProbabilities(NamedTuple):
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
     facts: TokenFacts | None = None
 
-    def answer_of(self, places: np.ndarray, score: float, aggregation: int) -> Answer | None:
-        """An aggregation of the cells at some places, whose own score is given."""
-        rows, columns = (ids.tolist() for ids in np.divmod(places, self.table.num_columns))
+    def answer_of(self, indices: np.ndarray, score: float, aggregation: int) -> Answer | None:
+        """An aggregation of the cells at some indices, whose own score is given."""
+        rows, columns = (ids.tolist() for ids in np.divmod(indices, self.table.num_columns))
         cells = tuple(
             SelectedCell(row, column, self.table.rows[row][column], probability)
             for row, column, probability in zip(
-                rows, columns, self.cells[places].tolist(), strict=True
+                rows, columns, self.cells[indices].tolist(), strict=True
             )
         )
         score = float(score * self.aggregations[aggregation])
@@ -404,61 +404,61 @@ class CellProbabilities(NamedTuple):
         return answer_of_cells(self.table, cells, name, score, self.facts)
 
 
-def likeliest_answer(probabilities: CellProbabilities, places: np.ndarray) -> Answer:
-    """The likeliest aggregation of the cells at some places, int [at least one].
+def likeliest_answer(probabilities: CellProbabilities, indices: np.ndarray) -> Answer:
+    """The likeliest aggregation of the cells at some indices, int [at least one].
 
     It is the cells themselves where they lack what the aggregation needs, such as a number.
     """
-    score, aggregations = probabilities.with_columns[places].mean(), probabilities.aggregations
+    score, aggregations = probabilities.with_columns[indices].mean(), probabilities.aggregations
     likeliest = int(aggregations.argmax())
-    answer = probabilities.answer_of(places, score, likeliest)
+    answer = probabilities.answer_of(indices, score, likeliest)
     if answer is None:
         if OPERATORS[probabilities.operators[likeliest]].of_two:
-            places = places[probabilities.cells[places].argmax()][np.newaxis]
-        answer = probabilities.answer_of(places, score, _NONE)
+            indices = indices[probabilities.cells[indices].argmax()][np.newaxis]
+        answer = probabilities.answer_of(indices, score, _NONE)
     assert answer is not None, "cells themselves are always an answer"
     return answer
 
 
 def best_others(
-    probabilities: CellProbabilities, places: np.ndarray, answer: Answer, number: int
+    probabilities: CellProbabilities, indices: np.ndarray, answer: Answer, number: int
 ) -> list[Answer]:
-    """The best alternatives to the answer from the cells at some places, at most a number."""
+    """The best alternatives to the answer from the cells at some indices, at most a number."""
     if not number:
         return []
-    sets = [places, *_selections_of_other_columns(probabilities, places)]
+    sets = [indices, *_selections_of_other_columns(probabilities, indices)]
     means = np.array([probabilities.with_columns[members].mean() for members in sets])  # [n]
-    of_sets = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
+    set_scores = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
     is_other = probabilities.cells > -np.inf  # [k]
-    is_other[places] = False
+    is_other[indices] = False
     others = np.flatnonzero(is_other)
-    of_others = probabilities.with_columns[others] * probabilities.aggregations[_NONE]
-    scores = np.concatenate([of_sets, of_others])
-    found: list[Answer] = []
+    other_scores = probabilities.with_columns[others] * probabilities.aggregations[_NONE]
+    scores = np.concatenate([set_scores, other_scores])
+    alternatives: list[Answer] = []
     for index in np.argsort(-scores, kind="stable").tolist():
-        if len(found) == number or scores[index] <= 0.0:
+        if len(alternatives) == number or scores[index] <= 0.0:
             break
-        if index < len(of_sets):
+        if index < len(set_scores):
             members, aggregation = divmod(index, len(probabilities.aggregations))
-            places_of, score = sets[members], means[members]
+            chosen, score = sets[members], means[members]
         else:
-            places_of, aggregation = others[[index - len(of_sets)]], _NONE
-            score = probabilities.with_columns[places_of[0]]
-        other = probabilities.answer_of(places_of, score, aggregation)
-        if other is not None and not is_repeated(other, [answer, *found]):
-            found.append(other)
-    return found
+            chosen, aggregation = others[[index - len(set_scores)]], _NONE
+            score = probabilities.with_columns[chosen[0]]
+        other = probabilities.answer_of(chosen, score, aggregation)
+        if other is not None and not is_repeated(other, [answer, *alternatives]):
+            alternatives.append(other)
+    return alternatives
 
 
 def _selections_of_other_columns(
-    probabilities: CellProbabilities, places: np.ndarray
+    probabilities: CellProbabilities, indices: np.ndarray
 ) -> list[np.ndarray]:
-    """The places of the cells selected in each column without any of the given places."""
+    """The indices of the cells selected in each column without any of the given indices."""
     width = probabilities.table.num_columns
     is_other = np.ones(width, bool)
-    is_other[places % width] = False
+    is_other[indices % width] = False
     # Column by column.
     selected = probabilities.selected_in_columns.reshape(-1, width).T & is_other[:, np.newaxis]
     columns, rows = np.nonzero(selected)
-    of_columns = np.split(rows * width + columns, 1 + np.flatnonzero(np.diff(columns)))
-    return of_columns if len(columns) else []
+    by_column = np.split(rows * width + columns, 1 + np.flatnonzero(np.diff(columns)))
+    return by_column if len(columns) else []

@@ -88,10 +88,10 @@ def answer_html(answer: "Answer", header: Sequence[str] = ()) -> str:
         _sentence(shown.note) if shown.note else "",
         *map(escape, shown.assumed),
     ]
-    said = "".join(f'<p class="facts">{line}</p>' for line in lines if line)
+    details = "".join(f'<p class="facts">{line}</p>' for line in lines if line)
     return (
         f'<div class="answer {state}"><div class="top"><p class="verdict">{verdict}</p>{score}'
-        f"</div>{headline}{said}</div>{_others(header, others)}"
+        f"</div>{headline}{details}</div>{_others(header, others)}"
     )
 
 

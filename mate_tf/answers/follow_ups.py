@@ -84,17 +84,17 @@ def _is_about_others(question: Question, table: Table, before: int) -> bool:
     )
 
 
-def better(question: str, of_rows: Answer, of_whole: Answer) -> Answer:
+def better(question: str, rows_answer: Answer, whole_answer: Answer) -> Answer:
     """The answer to a follow-up that has none in its rows.
 
     Where it refers to the answer before, the guess from these rows is better than what the whole
     table gives. It is the answer unless the whole table has none either.
     """
-    if not of_rows.alternatives or not says(question.lower(), "it or them"):
-        return of_whole
-    if not of_whole.answered:
-        return of_rows
-    guess, *others = of_rows.alternatives
+    if not rows_answer.alternatives or not says(question.lower(), "it or them"):
+        return whole_answer
+    if not whole_answer.answered:
+        return rows_answer
+    guess, *others = rows_answer.alternatives
     return dataclasses.replace(guess, alternatives=tuple(others))
 
 

@@ -163,17 +163,17 @@ def graph_inputs(features: TokenFeatures, config: EncoderConfig) -> dict[str, np
             buckets = bucket_ids(ids, attention)  # [S]
             allowed &= in_window(buckets[query], buckets[key])
             global_mask = in_window(buckets[globals_, np.newaxis], buckets)  # [G, S]
-        of_tiles = {"queries": tiles.queries, "keys": tiles.keys, "mask": allowed}
+        tile_inputs = {"queries": tiles.queries, "keys": tiles.keys, "mask": allowed}
         if has_neighbours(attention, view):
             rows, is_cell = features.row_ids, ~outside & (features.row_ids > 0)
             step = rows[key] - rows[query]  # [N, T, K]
             beside = is_cell[query] & is_cell[key] & same & (np.abs(step) == 1)
             relations = np.where(beside, (step + 1) // 2, NO_NEIGHBOUR)
-            of_tiles["relations"] = relations.astype(np.int32)
+            tile_inputs["relations"] = relations.astype(np.int32)
         number = max(1, _NUMBERS // (view.num_heads * allowed[0].size))  # of tiles in a round
-        inputs |= {f"{view.name}_{key}": in_rounds(it, number) for key, it in of_tiles.items()}
+        inputs |= {f"{view.name}_{key}": in_rounds(it, number) for key, it in tile_inputs.items()}
         inputs[f"{view.name}_global_mask"] = global_mask
-        inputs[f"{view.name}_places"] = tiles.places
+        inputs[f"{view.name}_places"] = tiles.indices
     return inputs
 
 
@@ -223,7 +223,7 @@ class Tiles(NamedTuple):
     queries: np.ndarray  # int64 [N, T]
     keys: np.ndarray  # int64 [N, K]
     is_key: np.ndarray  # bool [N, K]
-    places: np.ndarray  # int64 [S], each token among the global tokens and then the queries
+    indices: np.ndarray  # int64 [S], each token among the global tokens and then the queries
 
 
 def one_tile(outside: np.ndarray) -> Tiles:
@@ -262,15 +262,15 @@ def sorted_tiles(ids: np.ndarray, outside: np.ndarray) -> Tiles:
     is_key = keys < last[:, np.newaxis]
     keys = order[np.minimum(keys, length - 1)]
     everywhere = np.broadcast_to(globals_, (len(starts), len(globals_)))
-    places = np.empty(len(ids), np.int64)
-    places[globals_] = np.arange(len(globals_))
+    indices = np.empty(len(ids), np.int64)
+    indices[globals_] = np.arange(len(globals_))
     tile = np.searchsorted(starts, np.arange(length), side="right") - 1  # [L]
-    places[order] = len(globals_) + tile * size + np.arange(length) - starts[tile]
+    indices[order] = len(globals_) + tile * size + np.arange(length) - starts[tile]
     return Tiles(
         order[inside],
         np.concatenate([everywhere, keys], axis=1),
         np.concatenate([np.ones(everywhere.shape, bool), is_key], axis=1),
-        places,
+        indices,
     )
 
 
@@ -326,8 +326,8 @@ def head_outputs(
         logits = (mean_by_cell(token_logits) + lowered)[cells]
     if config.cell_cross_entropy:
         in_body = (cell_rows > 0) & (cell_columns > 0)
-        of_cells = np.where(in_body, mean_by_cell(token_logits), -np.inf)
-        exponents = np.exp(of_cells - of_cells.max()) if in_body.any() else np.zeros(len(keys))
+        by_cell = np.where(in_body, mean_by_cell(token_logits), -np.inf)
+        exponents = np.exp(by_cell - by_cell.max()) if in_body.any() else np.zeros(len(keys))
         probabilities = (exponents / max(exponents.sum(), 1.0))[cells]
     else:
         # In single precision it is 0 outside of the chosen column, as decoding expects.

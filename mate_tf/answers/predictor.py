@@ -296,10 +296,10 @@ class Predictor:
             for index, one in enumerate(prepared)
             if one.whole is not None and not answers[index].answered
         }
-        of_wholes = self._answer_all([*wholes.values()])
-        for (index, whole), of_whole in zip(wholes.items(), of_wholes, strict=True):
-            answers[index] = better(whole.question.text, answers[index], of_whole)
-            if answers[index] is of_whole:
+        whole_answers = self._answer_all([*wholes.values()])
+        for (index, whole), whole_answer in zip(wholes.items(), whole_answers, strict=True):
+            answers[index] = better(whole.question.text, answers[index], whole_answer)
+            if answers[index] is whole_answer:
                 asked[index] = whole
         return list(map(self._finished, answers, asked))
 
@@ -307,8 +307,8 @@ class Predictor:
         """The model's answers, not calibrated."""
         answers: dict[int, Answer] = {}
         for batch in self._batches([one.num_tokens for one in prepared]):
-            found = self._answer_batch([prepared[index] for index in batch])
-            answers.update(zip(batch, found, strict=True))
+            batch_answers = self._answer_batch([prepared[index] for index in batch])
+            answers.update(zip(batch, batch_answers, strict=True))
         return [answers[index] for index in range(len(prepared))]
 
     def _batches(self, num_tokens: Sequence[int]) -> Iterator[list[int]]:

@@ -20,7 +20,7 @@ from mate_tf.features.english import says
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
 
 _NAMED = 0.5  # the share of a column's name that the question has
-_OF_KIND = 0.6  # what the kind of a column adds to that where its value is asked about
+_KIND_BONUS = 0.6  # what the kind of a column adds to that where its value is asked about
 _RANKED = 0.6  # the share of a column's cells that have a value
 _COMPARABLE = 0.6  # the share of a column's cells that compare with the value
 # How the value may compare with a cell's, as bits of `numeric_relations`.
@@ -44,7 +44,7 @@ class RowFacts(NamedTuple):
     mentioned: np.ndarray  # float64 [R, C]
     num_tokens: np.ndarray  # int64 [R, C]
     ranks: np.ndarray  # float64 [R, C]
-    places: np.ndarray  # float64 [R, C]
+    positions: np.ndarray  # float64 [R, C]
     names: np.ndarray  # float64 [C]
     is_time: np.ndarray  # bool [C], whether a column has dates or times of day
     relations: np.ndarray  # float64 [R, C], the bits of `numeric_relations`, others where no number
@@ -90,11 +90,11 @@ def _extreme(text: str, facts: RowFacts, column: int, among: np.ndarray, nth: in
     """
     is_ranked = (facts.ranks > 0).mean(axis=0) >= _RANKED  # [C]
     is_place = np.array([_RANKS.search(name.lower()) is not None for name in facts.header])
-    of_kind = columns_of_kind(text, facts)
+    is_of_kind = columns_of_kind(text, facts)
     is_time = facts.is_time | [english.is_of_times(name.lower()) for name in facts.header]
     for more, less, names in (
         ("most", "least", np.where(is_place, 0.0, facts.names)),
-        ("most", "least", np.where(of_kind & ~is_place, _NAMED + facts.names, 0.0)),
+        ("most", "least", np.where(is_of_kind & ~is_place, _NAMED + facts.names, 0.0)),
         ("latest", "earliest", np.where(is_time, _NAMED + facts.names, 0.0)),
     ):
         is_most, is_least = says(text, more), says(text, less)
@@ -144,7 +144,7 @@ def rows_beyond(question: str, facts: RowFacts) -> np.ndarray | None:
     count = rows.sum(axis=0)  # [C]
     fits = (is_one.mean(axis=0) >= _COMPARABLE) & ((relations <= 0) | is_one).all(axis=0)
     fits &= (count > 0) & (count < len(rows))
-    names = np.where(fits, facts.names + _OF_KIND * columns_of_kind(text, facts), -1.0)
+    names = np.where(fits, facts.names + _KIND_BONUS * columns_of_kind(text, facts), -1.0)
     column = _only((names == names.max(initial=0.0)) & (names >= _NAMED))
     column = _only(fits) if column is None else column
     return None if column is None else rows[:, column]
@@ -170,19 +170,19 @@ def rows_of_all(question: str, facts: RowFacts, fewest: int) -> np.ndarray | Non
     if says(question.lower(), "not", "or", "but") or (beyond is None and not fewest):
         return beyond
     cells = np.array([[cell.lower() for cell in row] for row in facts.cells], object)
-    said = (facts.mentioned >= 1.0) & (np.vectorize(len)(cells) > 1)  # [R, C]; A is not "a"
+    is_mentioned = (facts.mentioned >= 1.0) & (np.vectorize(len)(cells) > 1)  # [R, C]; A is not "a"
     if beyond is not None:  # not the value itself
         is_name = np.vectorize(lambda cell: _NUMBERED.fullmatch(cell) is not None)(cells)
-        said &= (facts.relations == 0) | is_name
-    first = np.where(said, facts.places, np.inf).min(axis=0)  # [C]
-    said &= ~np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
+        is_mentioned &= (facts.relations == 0) | is_name
+    first = np.where(is_mentioned, facts.positions, np.inf).min(axis=0)  # [C]
+    is_mentioned &= ~np.tril(first[:, np.newaxis] == first, -1).any(axis=1)
     has_digit = np.vectorize(lambda cell: any(map(str.isdigit, cell)))(cells)
-    met = said if beyond is None else np.append(said, beyond[:, np.newaxis], axis=1)
+    met = is_mentioned if beyond is None else np.append(is_mentioned, beyond[:, np.newaxis], axis=1)
     count = met.sum(axis=0)
     is_condition = (count > 0) & (count < len(met))
     rows, number = np.asarray(met[:, is_condition].all(axis=1)), is_condition.sum()
     if number == 1 == fewest and beyond is None and rows.sum() > 1:
-        return None if (said & is_condition & has_digit).any() else rows
+        return None if (is_mentioned & is_condition & has_digit).any() else rows
     return rows if number > 1 and rows.any() else beyond
 
 
@@ -192,5 +192,5 @@ def _most(values: np.ndarray) -> np.ndarray:
 
 def _only(are: np.ndarray) -> int | None:
     """The index of the only true value; None for none or several."""
-    found = np.flatnonzero(are)
-    return int(found[0]) if len(found) == 1 else None
+    indices = np.flatnonzero(are)
+    return int(indices[0]) if len(indices) == 1 else None

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
 from mate_tf.answers.calibration import softmax
-from mate_tf.answers.decoding import Asked, places_in_body
+from mate_tf.answers.decoding import Asked, body_coordinates
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, SpanReadingConfig, span_bounds
@@ -40,10 +40,10 @@ def decode_classes(
     scores = np.take_along_axis(probabilities, order, axis=1)
     names = config.class_names or tuple(map(str, range(config.num_classes)))
     answers = []
-    for classes, of_classes in zip(order.tolist(), scores.tolist(), strict=True):
+    for classes, class_scores in zip(order.tolist(), scores.tolist(), strict=True):
         best, *others = [
             Answer((names[index],), score=score, class_index=index)
-            for index, score in zip(classes, of_classes, strict=True)
+            for index, score in zip(classes, class_scores, strict=True)
         ]
         answers.append(dataclasses.replace(best, alternatives=tuple(others)))
     return answers
@@ -61,7 +61,7 @@ def decode_spans(
     [B, C], whose likeliest class is the answer's. Alternatives are the next spans that say
     something else.
     """
-    rows, columns = places_in_body(asked)
+    rows, columns = body_coordinates(asked)
     wanted = num_alternatives + 1
     input_ids = np.asarray(asked.features.input_ids)
     length = input_ids.shape[1]
@@ -76,17 +76,17 @@ def decode_spans(
     tokens = np.stack([input_ids, rows, columns], axis=1)  # [B, 3, S]
     answers = []
     for index, table in enumerate(asked.given_tables):
-        found: list[Answer] = []
+        kept: list[Answer] = []
         spans = zip(*(values[index].tolist() for values in best), strict=True)
         for first, last, score in spans:
-            if len(found) == wanted or score <= 0.0:
+            if len(kept) == wanted or score <= 0.0:
                 break
             other = _span_answer(table, tokens[index], first, last, score, asked.wordpiece)
-            if all(other.items != earlier.items for earlier in found):
-                found.append(other)
-        answer = found[0] if found else no_answer()
+            if all(other.items != earlier.items for earlier in kept):
+                kept.append(other)
+        answer = kept[0] if kept else no_answer()
         answers.append(
-            dataclasses.replace(answer, alternatives=tuple(found[1:]), class_index=classes[index])
+            dataclasses.replace(answer, alternatives=tuple(kept[1:]), class_index=classes[index])
         )
     return answers
 
@@ -125,11 +125,11 @@ def best_spans(span_logits, length: int, max_span_length: int, number: int = 1) 
             f"expected logits of {len(starts)} spans, for {length} tokens and spans of at most "
             f"{max_span_length}, got shape {logits.shape}"
         )
-    found = np.argsort(-logits, axis=1, kind="stable")[:, :number]
+    order = np.argsort(-logits, axis=1, kind="stable")[:, :number]
     weights = np.exp(logits - logits.max(axis=1, keepdims=True, initial=LOG_ZERO))
     weights *= logits > LOG_ZERO / 2  # [B, N]
     total = np.maximum(weights.sum(axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return BestSpans(starts[found], ends[found], np.take_along_axis(weights / total, found, axis=1))
+    return BestSpans(starts[order], ends[order], np.take_along_axis(weights / total, order, axis=1))
 
 
 def span_text(text: str, pieces: list[int], first: int, last: int, wordpiece: Wordpiece) -> str:

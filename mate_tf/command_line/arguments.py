@@ -263,8 +263,8 @@ def answers(
     """The results of `answer_asked`, with a bar on a terminal."""
     from mate_tf.evaluation.predictions import answer_asked
 
-    found = answer_asked(predictor, asked, history, pairs)
-    return iter(with_progress(found, name, "question", len(asked.pairs)))
+    results = answer_asked(predictor, asked, history, pairs)
+    return iter(with_progress(results, name, "question", len(asked.pairs)))
 
 
 def add_devices(parser: Any) -> None:
@@ -288,13 +288,13 @@ def add_training_devices(parser: Any) -> None:
 
 
 def _add_devices(parser: Any, text: str, defaults: Mapping[str, Any]) -> None:
-    of_machine = """
+    machine_text = """
     --num-gpus=N  GPUs that share each batch; by default all; 0 for the CPU
     --num-virtual-cpus=N  divides the CPU into so many devices, to try what several do
     --tpu=NAME  a TPU's name or address; local on its own host
     """
     types = dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0))
-    add(parser, text + of_machine, types, defaults)
+    add(parser, text + machine_text, types, defaults)
 
 
 def make_strategy(options: argparse.Namespace) -> Any:

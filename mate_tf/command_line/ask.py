@@ -70,15 +70,15 @@ def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
     Raises:
         FileNotFoundError: if a folder holds no such file.
     """
-    found: dict[pathlib.Path, None] = {}
+    files: dict[pathlib.Path, None] = {}
     for path in map(pathlib.Path, paths):
         inside = [path]
         if path.is_dir():
             inside = [file for file in sorted(path.rglob("*")) if _is_table(file, path)]
             if not inside:
                 raise FileNotFoundError(f"expected tables in the folder '{path}', found none")
-        found.update(dict.fromkeys(inside))
-    return list(found)
+        files.update(dict.fromkeys(inside))
+    return list(files)
 
 
 def _is_table(file: pathlib.Path, folder: pathlib.Path) -> bool:
@@ -145,10 +145,10 @@ class Library:
         bm25s, index = self._index
         words = bm25s.tokenize(question, show_progress=False)
         number = min(ASKED, len(self.tables))
-        places, scores = index.retrieve(words, k=number, show_progress=False)
+        indices, scores = index.retrieve(words, k=number, show_progress=False)
         best = max(float(scores[0][0]), 1e-9)  # none, where no table has any of the words
         shares = [max(float(score), 1e-9) / best for score in scores[0]]
-        return [(self.tables[place], share) for place, share in zip(places[0], shares, strict=True)]
+        return [(self.tables[i], share) for i, share in zip(indices[0], shares, strict=True)]
 
     def answer(self, predictor: Any, question: Question) -> tuple[Table, "Answer"]:
         """The best answer to a question over the nearest tables, and its table.
@@ -217,7 +217,7 @@ def run(options: argparse.Namespace) -> int:
 
     is_typed = not questions and sys.stdin.isatty() and sys.stdout.isatty()
     more = _FULL if is_typed else "--full"
-    paper = Paper.of_stdout(options.full, options.markdown, more)
+    paper = Paper.stdout(options.full, options.markdown, more)
     with contextlib.ExitStack() as stack:
         with arguments.waiting("Loading the model"):
             stack.enter_context(showing_logs())
@@ -311,7 +311,7 @@ def _ask(
     with_head = not (with_table or is_typed)
     for number, text in enumerate(questions, start=1):
         if is_typed and text == _FULL:
-            whole = Paper.of_stdout(full=True)
+            whole = Paper.stdout(full=True)
             if previous is not None:
                 whole.answer(table, previous)
             else:

@@ -49,7 +49,7 @@ class Paper:
     more: str = "--full"  # what prints all of an answer and its table
 
     @classmethod
-    def of_stdout(cls, full: bool = False, markdown: bool = False, more: str = more) -> "Paper":
+    def stdout(cls, full: bool = False, markdown: bool = False, more: str = more) -> "Paper":
         """Standard output; rich knows its width and whether it is a terminal."""
         options: dict[str, Any] = {"color_system": None} if markdown else {}
         console = _Console(file=sys.stdout, highlight=False, markup=False, emoji=False, **options)
@@ -191,16 +191,16 @@ class Paper:
             rows = _fitting_rows(table.num_rows, ranked, most_lines - _AROUND_ROWS)
         lines = [self._cells(table, row, marked) for row in (-1, *rows)]
         widths = [max(map(cell_len, map(str, cells))) for cells in zip(*lines, strict=True)]
-        of_numbers = max(3, len(str(table.num_rows)))
+        index_width = max(3, len(str(table.num_rows)))
         columns, most = list(range(table.num_columns)), None
         if not self.full:
-            columns, most = self._fitting_columns(widths, of_numbers, [it.column for it in chosen])
+            columns, most = self._fitting_columns(widths, index_width, [it.column for it in chosen])
         with_left_out = [*with_gaps(columns, table.num_columns)]
         padding = (0, _BETWEEN - 1, 0, 0)  # the box has a blank between columns
         grid = Grid(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=padding)
         if self.markdown:
             grid = Grid(box=box.MARKDOWN)
-        grid.add_column("row", justify="right", style=_FAINT, min_width=of_numbers)
+        grid.add_column("row", justify="right", style=_FAINT, min_width=index_width)
         for column, gap in with_left_out:
             if gap:
                 grid.add_column(f"… {len(gap)} …", style=_FAINT, no_wrap=True)
@@ -213,7 +213,7 @@ class Paper:
                 drawn += [Text("…")] * bool(gap) + ([cells[column]] if column is not None else [])
             grid.add_row(*drawn)
         if self.full or self.markdown:
-            self.console.width = of_numbers + sum(widths) + 3 * len(widths) + 20
+            self.console.width = index_width + sum(widths) + 3 * len(widths) + 20
         self._draw(grid, [*with_gaps(rows, table.num_rows)], {row for row, _ in marked}, is_whole)
         if not is_whole:
             return
@@ -238,10 +238,10 @@ class Paper:
         return cells
 
     def _fitting_columns(
-        self, widths: Sequence[int], of_numbers: int, chosen: Iterable[int]
+        self, widths: Sequence[int], index_width: int, chosen: Iterable[int]
     ) -> tuple[list[int], int]:
         """The columns that fit beside each other, and the most characters of a cell."""
-        room = self.width - of_numbers
+        room = self.width - index_width
 
         def fit(columns: Sequence[int], most: int) -> bool:
             gaps = sum(bool(gap) for _, gap in with_gaps(columns, len(widths)))

@@ -81,8 +81,8 @@ def run(options: argparse.Namespace) -> None:
     }
     if options.json:
         keys = {name.replace(" ", "_"): count for name, count in counts.items()}
-        of_kinds = {"kinds": {name: kind._asdict() for name, kind in kinds.items()}}
-        say(json.dumps({"task": task, **keys, "scores": scores} | (of_kinds if kinds else {})))
+        kind_counts = {"kinds": {name: kind._asdict() for name, kind in kinds.items()}}
+        say(json.dumps({"task": task, **keys, "scores": scores} | (kind_counts if kinds else {})))
         return
     lines = [f"{name:<32} {count:7}" for name, count in counts.items()]
     lines += [f"{name.replace('_', ' '):<32} {value:7.2%}" for name, value in scores.items()]

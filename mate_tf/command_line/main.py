@@ -129,15 +129,15 @@ def _parse(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"mate-tf {mate_tf.__version__}")
     parsers = parser.add_subparsers(metavar="COMMAND", required=True)
     for name, command in COMMANDS.items():
-        of_command = parsers.add_parser(
+        subparser = parsers.add_parser(
             name,
             help=command.HELP,
             description=command.DESCRIPTION,
             epilog=command.EPILOG,
             formatter_class=_Formatter,
         )
-        command.add_arguments(of_command)
-        of_command.set_defaults(command=command, parser=of_command)
+        command.add_arguments(subparser)
+        subparser.set_defaults(command=command, parser=subparser)
     _check_command(parser, argv)
     given, overrides = split_arguments(with_dashes(argv))
     # argparse gives all positional arguments away at once: questions after an option are left.

@@ -100,8 +100,8 @@ def run(options: argparse.Namespace) -> None:
         """Names the files with tables in a folder and those in it."""
         below = [readable(folder)] if folder else folders
         files = itertools.chain.from_iterable(map(files_below, below))
-        found = [os.path.relpath(file, folders[0]) for file in itertools.islice(files, _MOST + 1)]
-        more = {"more": "there are others; name a folder"} if len(found) > _MOST else {}
-        return {"files": found[:_MOST], **more}
+        names = [os.path.relpath(file, folders[0]) for file in itertools.islice(files, _MOST + 1)]
+        more = {"more": "there are others; name a folder"} if len(names) > _MOST else {}
+        return {"files": names[:_MOST], **more}
 
     server.run("stdio")

@@ -80,4 +80,4 @@ def run(options: argparse.Namespace) -> None:
         for name in alike:
             say(quoted(f"{name}: {kind}"))
     say("")
-    Paper.of_stdout(options.full).table(table, rows=range(min(options.rows, table.num_rows)))
+    Paper.stdout(options.full).table(table, rows=range(min(options.rows, table.num_rows)))

@@ -172,8 +172,8 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
         if strict and len(cells) > count:
             raise SupervisionError("ambiguous answer", f"{text!r} is in {len(cells)} cells")
         if not cells:
-            of_value = [cell for cell in _cells_of_value(table, text) if cell not in coordinates]
-            cells = of_value if len(of_value) <= count else ()
+            by_value = [cell for cell in _cells_of_value(table, text) if cell not in coordinates]
+            cells = by_value if len(by_value) <= count else ()
         coordinates += cells[-count:]
         if not cells:
             missing.append(text)
@@ -244,7 +244,7 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
         elif len(set(texts)) < len(texts) or (strict and max(map(len, cells)) > 1):
             problem = "ambiguous answer", f"several cells hold one of {list(answers)}"
         else:
-            return tuple(of_answer[-1] for of_answer in cells)
+            return tuple(answer_cells[-1] for answer_cells in cells)
     raise SupervisionError(*problem)
 
 

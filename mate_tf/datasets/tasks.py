@@ -40,7 +40,7 @@ class Division:
     A table's part depends on the hash of its name, so that all questions about a table are in the
     same part, whatever the order of the files. Only if there are so few tables that a part would be
     empty, the part gets a table of another one (`filled`). A few tables' questions are divided one
-    by one (`of_questions`).
+    by one (`divide_questions`).
 
     Attributes:
         split: the split.
@@ -128,7 +128,7 @@ class Division:
             parts[chosen] = moved[chosen] = name
         return dataclasses.replace(self, moved=tuple(sorted(moved.items())))
 
-    def of_questions(self, question_ids: Iterable[str]) -> "Division":
+    def divide_questions(self, question_ids: Iterable[str]) -> "Division":
         """The division of these questions, in the order of their hashes, whatever their tables."""
         ids = sorted(question_ids, key=lambda id_: (_position(id_), id_))
         ends = itertools.accumulate(percentage for _, percentage in self.parts)

@@ -119,4 +119,4 @@ def apply_each(
 ) -> np.ndarray:
     """Calibrated scores of answers with their own signs, float64 [N]."""
     pairs = zip(scores, signs, strict=True)
-    return np.array([float(calibration.apply(score, of_one)) for score, of_one in pairs])
+    return np.array([float(calibration.apply(score, own_signs)) for score, own_signs in pairs])

@@ -176,8 +176,8 @@ def _read_tabfact(directory: Path, split: str, pairs: list[tuple[Table, Question
         question.question_id: table.table_id.removeprefix("table_csv/") for table, question in pairs
     }
     parts = {
-        part: frozenset(id_ for id_, table_id in table_ids.items() if table_id in of_part)
-        for part, of_part in lists.items()
+        part: frozenset(id_ for id_, table_id in table_ids.items() if table_id in part_tables)
+        for part, part_tables in lists.items()
     }
     if not any(parts.values()):
         raise ValueError(

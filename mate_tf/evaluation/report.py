@@ -41,7 +41,7 @@ _MEANINGS = {
 }
 
 
-class OfKind(NamedTuple):
+class KindCounts(NamedTuple):
     """How many questions of a kind there are, and how many were answered rightly."""
 
     questions: int
@@ -76,19 +76,19 @@ def by_kind(
     right: Mapping[str, bool],
     pairs: Iterable[tuple[Table, Question]],
     kinds: Mapping[str, str] | None = None,
-) -> dict[str, OfKind]:
+) -> dict[str, KindCounts]:
     """How many questions of each kind there are and are right, the most frequent kind first.
 
     `right` is by question id, and so are `kinds`; None for those of the words. "other" is what the
     kinds lack.
     """
-    found: dict[str, OfKind] = {}
+    counts: dict[str, KindCounts] = {}
     for table, question in pairs:
         id_ = question.question_id
         kind = kind_of(table, question) if kinds is None else kinds.get(id_, "other")
-        before = found.get(kind, OfKind(0, 0))
-        found[kind] = OfKind(before.questions + 1, before.right + right[id_])
-    return dict(sorted(found.items(), key=lambda item: -item[1].questions))
+        before = counts.get(kind, KindCounts(0, 0))
+        counts[kind] = KindCounts(before.questions + 1, before.right + right[id_])
+    return dict(sorted(counts.items(), key=lambda item: -item[1].questions))
 
 
 class ShownAnswer(NamedTuple):

@@ -83,13 +83,13 @@ def score(
     }
     metrics = _means(scores)
     if task == "SQA":
-        correct = {id_: bool(of_question["all"]) for id_, of_question in scores.items()}
+        correct = {id_: bool(question_scores["all"]) for id_, question_scores in scores.items()}
         metrics["seq"] = sequence_accuracy(correct)
         positions = position_accuracies(correct)
         metrics |= {f"all_position_{position}": share for position, share in positions.items()}
     for part, ids in official.parts.items():
-        of_part = _means({id_: scores[id_] for id_ in scores if id_ in ids})
-        metrics |= {f"{name}_{part}": value for name, value in of_part.items()}
+        means = _means({id_: scores[id_] for id_ in scores if id_ in ids})
+        metrics |= {f"{name}_{part}": value for name, value in means.items()}
     answered = [(answer, question) for answer, _, question in matched if answer.answered]
     return metrics | _calibration(
         [answer.score for answer, _ in answered],
@@ -188,7 +188,7 @@ def _hits_at(task: str, predictions: Sequence[Answer]) -> list[int]:
 
 def _means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     """The mean of each score over the questions that have it."""
-    names = dict.fromkeys(name for of_question in scores.values() for name in of_question)
+    names = dict.fromkeys(name for question_scores in scores.values() for name in question_scores)
     return {name: float(np.mean([s[name] for s in scores.values() if name in s])) for name in names}
 
 
@@ -241,20 +241,20 @@ def cells_correct(cells: Coordinates, question: Question) -> bool:
 
 def sequence_accuracy(correct: Mapping[str, bool]) -> float:
     """SEQ from 0 to 1, from whether the question of each id was answered right."""
-    of_sequence: defaultdict[str, list[bool]] = defaultdict(list)
+    by_sequence: defaultdict[str, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
-        of_sequence[split_question_id(question_id)[0]].append(is_right)
+        by_sequence[split_question_id(question_id)[0]].append(is_right)
     if not correct:
         raise ValueError("expected at least 1 question, got 0")
-    return float(np.mean([all(answers) for answers in of_sequence.values()]))
+    return float(np.mean([all(answers) for answers in by_sequence.values()]))
 
 
 def position_accuracies(correct: Mapping[str, bool]) -> dict[int, float]:
     """ALL among the questions of each position, counted from 0."""
-    of_position: defaultdict[int, list[bool]] = defaultdict(list)
+    by_position: defaultdict[int, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
-        of_position[split_question_id(question_id)[1]].append(is_right)
-    return {position: float(np.mean(of_position[position])) for position in sorted(of_position)}
+        by_position[split_question_id(question_id)[1]].append(is_right)
+    return {position: float(np.mean(by_position[position])) for position in sorted(by_position)}
 
 
 def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 10) -> float:
@@ -267,8 +267,8 @@ def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 1
     scores, correct = _checked(scores, correct)
     if bins < 1:
         raise ValueError(f"expected at least 1 bin, got {bins}")
-    of_bin = np.minimum((scores * bins).astype(np.int64), bins - 1)  # [N]; a score of 1 in the last
-    gaps = np.bincount(of_bin, weights=scores - correct, minlength=bins)  # [bins]
+    binned = np.minimum((scores * bins).astype(np.int64), bins - 1)  # [N]; a score of 1 in the last
+    gaps = np.bincount(binned, weights=scores - correct, minlength=bins)  # [bins]
     return float(np.sum(np.abs(gaps)) / len(scores))
 
 
@@ -281,8 +281,8 @@ def auroc(scores: _Scores, correct: _Correct) -> float | None:
     scores, correct = _checked(scores, correct)
     if correct.all() or not correct.any():
         return None
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - (counts - 1) / 2)[places]  # of equal scores their mean
+    _, inverse, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(counts) - (counts - 1) / 2)[inverse]  # of equal scores their mean
     right, wrong = correct.sum(), (~correct).sum()
     return float((ranks[correct].sum() - right * (right + 1) / 2) / (right * wrong))
 

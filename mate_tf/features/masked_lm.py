@@ -221,7 +221,7 @@ def draw_corner(
     ]
     # Every cell has a token, so that no size that fits is above the budget.
     possible = positions[:, (positions <= budget).all(axis=0)]  # [3, tokens that may fit]
-    sorted_by = [possible[:, np.argsort(of_axis, kind="stable")] for of_axis in possible]
+    sorted_by = [possible[:, np.argsort(values, kind="stable")] for values in possible]
     begins = [
         np.searchsorted(by[axis], np.arange(budget + 3)).tolist()
         for axis, by in enumerate(sorted_by)

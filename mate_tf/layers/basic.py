@@ -174,8 +174,8 @@ class LayerNorm(keras.layers.Layer):
         @custom_gradient
         def normalised(gamma: tf.Tensor, beta: tf.Tensor, *terms: tf.Tensor):
             def gradient(upstream: tf.Tensor):
-                of_sum, of_gamma, of_beta = backward(upstream, gamma, *terms)
-                return of_gamma, of_beta, *(tf.cast(of_sum, term.dtype) for term in terms)
+                to_sum, to_gamma, to_beta = backward(upstream, gamma, *terms)
+                return to_gamma, to_beta, *(tf.cast(to_sum, term.dtype) for term in terms)
 
             # On a tape a function is another program that rounds differently.
             return forward(*map(tf.stop_gradient, (gamma, beta, *terms))), gradient
@@ -213,9 +213,9 @@ def _passes(epsilon: float, dtype: str) -> tuple[OnePass, OnePass]:
         """The gradients with respect to the sum [N, D], gamma and beta [D]."""
         normal, scale = normal_of(*terms)
         upstream = tf.cast(upstream, tf.float32)
-        of_normal = upstream * gamma
-        of_sum = scale * (of_normal - _mean(of_normal) - normal * _mean(of_normal * normal))
-        return of_sum, tf.reduce_sum(upstream * normal, 0), tf.reduce_sum(upstream, 0)
+        to_normal = upstream * gamma
+        to_sum = scale * (to_normal - _mean(to_normal) - normal * _mean(to_normal * normal))
+        return to_sum, tf.reduce_sum(upstream * normal, 0), tf.reduce_sum(upstream, 0)
 
     return OnePass(normalised_sum), OnePass(gradients)
 

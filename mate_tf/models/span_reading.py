@@ -66,14 +66,14 @@ class SpanHead(keras.layers.Layer):
             starts, ends = starts + self.start_output_bias, ends + self.end_output_bias
             return over_spans(tf.add, starts, ends, self.max_span_length), (starts, ends)
         if self.hidden_size is None:
-            of_start, of_end = tf.split(self.span_output_weights, 2)  # [D] each
-            starts = tf.linalg.matvec(sequence_output, of_start)  # [B, S]
-            ends = tf.linalg.matvec(sequence_output, of_end)  # [B, S]
+            start_weights, end_weights = tf.split(self.span_output_weights, 2)  # [D] each
+            starts = tf.linalg.matvec(sequence_output, start_weights)  # [B, S]
+            ends = tf.linalg.matvec(sequence_output, end_weights)  # [B, S]
             scores = over_spans(tf.add, starts, ends, self.max_span_length)
         else:
-            of_start, of_end = tf.split(self.span_hidden_weights, 2)  # [D, U] each
-            starts = tf.matmul(sequence_output, of_start) + self.span_hidden_bias  # [B, S, U]
-            ends = tf.matmul(sequence_output, of_end)  # [B, S, U]
+            start_weights, end_weights = tf.split(self.span_hidden_weights, 2)  # [D, U] each
+            starts = tf.matmul(sequence_output, start_weights) + self.span_hidden_bias  # [B, S, U]
+            ends = tf.matmul(sequence_output, end_weights)  # [B, S, U]
 
             def score(starts: tf.Tensor, ends: tf.Tensor) -> tf.Tensor:
                 hidden = gelu(starts + ends, self.activation == "gelu_tanh", training)
@@ -125,7 +125,7 @@ class SpanReading(EncoderTask):
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
         features = TokenFeatures.of(features)
         encoded = self.encoder(features, training=training)
-        scores, of_tokens = self.head(self.dropout(encoded.sequence_output, training=training))
+        scores, token_logits = self.head(self.dropout(encoded.sequence_output, training=training))
         cells = body_cells(features.row_ids, features.column_ids)
         valid = valid_spans(cells, self.task_config.max_span_length)  # [B, N]
         logits = tf.where(valid, scores, LOG_ZERO)  # [B, N]
@@ -133,8 +133,8 @@ class SpanReading(EncoderTask):
             "span_logits": logits,
             "span_probabilities": tf.where(valid, tf.nn.softmax(logits), 0.0),
         }
-        if of_tokens is not None:
-            outputs["start_logits"], outputs["end_logits"] = of_tokens  # [B, S] each
+        if token_logits is not None:
+            outputs["start_logits"], outputs["end_logits"] = token_logits  # [B, S] each
         if self.task_config.num_classes:
             outputs["class_logits"] = self.pooled_logits(
                 encoded.pooled_output, self.output_weights, self.output_bias

@@ -186,9 +186,9 @@ class TableQuestionAnswering(EncoderTask):
 
 
 def known_operators(operators: Sequence[str], batch: Mapping[str, tf.Tensor]) -> tf.Tensor:
-    """The places of aggregation_function_id [B, 1] among operators: int32 [B], else -1."""
-    places = [operators.index(n) if n in operators else -1 for n in operators_by_id()]
-    return tf.gather(tf.constant(places), tf.reshape(batch["aggregation_function_id"], [-1]))
+    """The indices of aggregation_function_id [B, 1] among operators: int32 [B], else -1."""
+    indices = [operators.index(n) if n in operators else -1 for n in operators_by_id()]
+    return tf.gather(tf.constant(indices), tf.reshape(batch["aggregation_function_id"], [-1]))
 
 
 class CellSelectionHead(keras.layers.Layer):

@@ -195,17 +195,17 @@ class Page:
     ) -> str:
         """An answer as HTML with where the model looked, by TensorFlow, for arguments of `ask`."""
         groups: Any = {}
-        of_question: dict[str, float] = {}
+        to_question: dict[str, float] = {}
         note = ""
         try:
             table = self.table(file, pasted, options)
         except Exception as error:
             return _error(error, file)
         try:
-            _, groups, of_question = self._predictor.attended_cells(table, one.question, one.after)
+            _, groups, to_question = self._predictor.attended_cells(table, one.question, one.after)
         except Exception as error:
             note = note_html(f"It is not shown where the model looked: {_message(error)}")
-        html = result_html(table, one.answer, groups, of_question, one.answer.rows)
+        html = result_html(table, one.answer, groups, to_question, one.answer.rows)
         return _valid(html + note)
 
     def warm_up(self) -> tuple[str, Asked | None]:

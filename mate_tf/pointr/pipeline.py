@@ -50,7 +50,7 @@ from mate_tf.training.run import train_run
 MODEL = "model"  # the folder of both exported models
 _RANKED = 10  # cells, for each question that the reader learns from
 _READABLE = ("in table", "in passage")
-Place = Literal["in table", "in passage", "missing", "not given"]
+Location = Literal["in table", "in passage", "missing", "not given"]
 
 
 @dataclasses.dataclass
@@ -83,13 +83,13 @@ class Pipeline:
         self._prepare(folder, self.source.task, features, names)
         reports = []
         for name in names:
-            places: dict[str, Place] = {}
-            pairs = self._restricted(name, places)
+            locations: dict[str, Location] = {}
+            pairs = self._restricted(name, locations)
             reports.append(write_split(folder, name, task, features, pairs, self.progress))
-            with complete_text_file(self._places_file(name)) as file:
-                json.dump(places, file)
-            counts = Counter(places.values()).most_common()
-            reports.append(f"  answers: {', '.join(f'{n} {place}' for place, n in counts)}")
+            with complete_text_file(self._locations_file(name)) as file:
+                json.dump(locations, file)
+            counts = Counter(locations.values()).most_common()
+            reports.append(f"  answers: {', '.join(f'{n} {location}' for location, n in counts)}")
         return "\n".join(reports)
 
     def _prepare(
@@ -99,11 +99,11 @@ class Pipeline:
         prepare_folder(folder, conversion, names, self.vocab_file)
 
     def _restricted(
-        self, name: str, places: dict[str, Place]
+        self, name: str, locations: dict[str, Location]
     ) -> Iterator[tuple[LinkedTable, Question]]:
         """The pointer's answer to each question; notes where the answers stand."""
         for linked, question in self.source.read(name):
-            places[question.question_id] = place_of_answer(linked, question)
+            locations[question.question_id] = answer_location(linked, question)
             yield restrict_pair(linked, question, self.config.inputs.evidence)
 
     def point(self, init_checkpoint: str | None = None) -> str:
@@ -111,7 +111,7 @@ class Pipeline:
 
         FileNotFoundError if there are no records yet; ValueError as of `train_run`.
         """
-        self._places_of("train")
+        self._read_locations("train")
         return self._train("point", self.config.point, POINTER, init_checkpoint)
 
     def read(self, init_checkpoint: str | None = None) -> str:
@@ -128,21 +128,21 @@ class Pipeline:
             pointer = load_pointer(self.directory / MODEL, num_alternatives=_RANKED - 1)
         folder = self.directory / "read_data"
         self._prepare(folder, "JSONL", features, list(SPLITS))
-        said = []
+        reports = []
         for name in SPLITS:
-            places = self._places_of(name)
+            locations = self._read_locations(name)
             pairs = (
-                pair for pair in self.source.read(name) if places[pair[1].question_id] in _READABLE
+                one for one in self.source.read(name) if locations[one[1].question_id] in _READABLE
             )
             cells = reading_cells(pointer.point_all(pairs))
             longest = config.task.max_span_length
-            said.append(
+            reports.append(
                 write_split(folder, name, TASKS["JSONL"], features, cells, self.progress, longest)
             )
-            unread = Counter(place for place in places.values() if place not in _READABLE)
-            said += [f"  not read: {count} {place}" for place, count in unread.items()]
-        said.append(self._train("read", config, READER, init_checkpoint))
-        return "\n".join(said)
+            unread = Counter(it for it in locations.values() if it not in _READABLE)
+            reports += [f"  not read: {count} {location}" for location, count in unread.items()]
+        reports.append(self._train("read", config, READER, init_checkpoint))
+        return "\n".join(reports)
 
     def evaluate(self, name: str) -> str:
         """Answers a split with the exported models, and scores the answers.
@@ -150,7 +150,7 @@ class Pipeline:
         Writes answers/{name}.json for the official evaluation, {name}.jsonl with cells and scores,
         and {name}.md, which it returns.
         """
-        places = self._places_of(name)
+        locations = self._read_locations(name)
         self._check_exported(POINTER)
         self._check_exported(READER)
         folder = self.directory / "answers"
@@ -167,19 +167,19 @@ class Pipeline:
         write_official("HYBRIDQA", folder / f"{name}.json", predictions)
         source = self.source
         report = answers_report(
-            name, predictions, pairs, source.task, source.directory, source.splits[name], places
+            name, predictions, pairs, source.task, source.directory, source.splits[name], locations
         )
         with complete_text_file(folder / f"{name}.md") as file:
             file.write(report)
         return report
 
-    def _places_file(self, name: str) -> pathlib.Path:
+    def _locations_file(self, name: str) -> pathlib.Path:
         return self.directory / "point_data" / f"{name}_places.json"
 
-    def _places_of(self, name: str) -> Mapping[str, Any]:
+    def _read_locations(self, name: str) -> Mapping[str, Any]:
         """Where the answers of a split stand, which the stage "create" has found."""
-        _check_done("create", self._places_file(name))
-        return read_json(self._places_file(name))
+        _check_done("create", self._locations_file(name))
+        return read_json(self._locations_file(name))
 
     def _check_exported(self, stage: str) -> None:
         _check_done(stage, self.directory / MODEL / stage / "saved_model.pb")
@@ -207,7 +207,7 @@ def _check_done(stage: str, output: pathlib.Path) -> None:
         )
 
 
-def place_of_answer(linked: LinkedTable, question: Question) -> Place:
+def answer_location(linked: LinkedTable, question: Question) -> Location:
     """Where an answer stands: in a cell's own text, or otherwise in a passage of a cell."""
     if not question.answers:
         return "not given"
@@ -224,13 +224,13 @@ def answers_report(
     task: str,
     directory: str | pathlib.Path,
     split: str,
-    places: Mapping[str, str],
+    locations: Mapping[str, str],
 ) -> str:
     """A report on a split's answers, one for each question by its id, in Markdown.
 
     Exact match and F1 are those of the official definition, in total and for answers in the table
     and in passages. Which is which is told by HybridQA's reference if there is one, otherwise by
-    `places`, where each answer was found. Questions without a gold answer are counted and not
+    `locations`, where each answer was found. Questions without a gold answer are counted and not
     scored. The pairs have the pointer's tables and the cells that hold the answers; task, directory
     and split are the data set's.
     """
@@ -248,9 +248,9 @@ def answers_report(
         return "".join(lines)
     official = Official(
         parts={
-            part.replace(" ", "_"): frozenset(id_ for id_ in places if places[id_] == part)
-            for part in get_args(Place)
-            if part in places.values()
+            part.replace(" ", "_"): frozenset(id_ for id_ in locations if locations[id_] == part)
+            for part in get_args(Location)
+            if part in locations.values()
         }
     )
     if task == "HYBRIDQA":

@@ -122,23 +122,23 @@ def training_batches(
 
     records, schema = _serialized(files, skip_corrupt)
 
-    def of_epoch(epoch: tf.Tensor) -> tf.data.Dataset:
+    def epoch_batches(epoch: tf.Tensor) -> tf.data.Dataset:
         order = seed * 1_000_003 + tf.cast(epoch, tf.int64)
         # This sets the seed of this function's graph only. The order must depend on our seed alone,
         # and TensorFlow cannot combine a seed that is a tensor with a global seed of 0.
         tf.random.set_seed(1)
 
-        def of_its_turn(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
+        def perturb(features: dict[str, tf.Tensor]) -> dict[str, tf.Tensor]:
             turn = (epoch + features["table_id_hash"][0]) % (perturbed_copies + 1)
             return perturbed_copy(features, seed, turn)
 
         shuffled = records.shuffle(_SHUFFLED_TOGETHER, order, reshuffle_each_iteration=False)
         examples = _parsed(shuffled, schema)
         if perturbed_copies:
-            examples = examples.map(of_its_turn, num_parallel_calls=tf.data.AUTOTUNE)
+            examples = examples.map(perturb, num_parallel_calls=tf.data.AUTOTUNE)
         return batch_by_length(examples, batch_size, boundaries, remainder="repeat")
 
-    return tf.data.Dataset.counter(epoch).flat_map(of_epoch).skip(skip)
+    return tf.data.Dataset.counter(epoch).flat_map(epoch_batches).skip(skip)
 
 
 def bucket_length(num_tokens: int, max_seq_length: int) -> int:
@@ -188,15 +188,15 @@ def perturbed_copy(
         return tf.random.experimental.stateless_shuffle(tf.range(1, tf.reduce_max(ids) + 1), seed)
 
     def perturbed() -> dict[str, tf.Tensor]:
-        of_copy = tf.stack([tf.constant(seed, tf.int64), copy])
+        copy_seed = tf.stack([tf.constant(seed, tf.int64), copy])
         table = features["table_id_hash"][0]
-        of_table = tf.random.experimental.stateless_fold_in(of_copy, table)
-        of_rows, of_columns = tf.unstack(tf.random.split(of_table, 2))
+        table_seed = tf.random.experimental.stateless_fold_in(copy_seed, table)
+        row_seed, column_seed = tf.unstack(tf.random.split(table_seed, 2))
         row_ids = features["row_ids"]
         if "numeric_values_scale" in features:  # infinite in a histogram row
             row_ids = tf.where(tf.math.is_inf(features["numeric_values_scale"]), 0, row_ids)
-        columns = shuffled(features["column_ids"], of_columns)
-        return reorder_features(features, shuffled(row_ids, of_rows), columns)
+        columns = shuffled(features["column_ids"], column_seed)
+        return reorder_features(features, shuffled(row_ids, row_seed), columns)
 
     return tf.cond(copy > 0, perturbed, lambda: dict(features))
 

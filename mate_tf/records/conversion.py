@@ -123,8 +123,8 @@ def _operator(table: Any, before: Question, after: Question) -> list[str]:
     """Names the operator of a question, and what it was derived from."""
     if not after.aggregation or not isinstance(table, Table):
         return []
-    found = None if before.aggregation else derived(table, before)
-    how = "given" if before.aggregation else found and found.how
+    derivation = None if before.aggregation else derived(table, before)
+    how = "given" if before.aggregation else derivation and derivation.how
     return [f"operator {after.aggregation} ({how})"] if how else []
 
 
@@ -142,14 +142,14 @@ def _lacking(report: ConversionReport, item: Any) -> list[str]:
 
 def left_out_line(outcome: Outcome) -> str:
     """The line of {split}.left_out.jsonl on a question that was left out."""
-    said = {
+    record = {
         "question_id": outcome.question.question_id,
         "question": outcome.question.text,
         "reason": outcome.reason,
         "message": outcome.message,
         "remedy": _REMEDIES[outcome.reason],
     }
-    return json.dumps(said) + "\n"
+    return json.dumps(record) + "\n"
 
 
 def outcome_counts(outcome: Outcome) -> Counter[str]:

@@ -136,7 +136,7 @@ def create_records(
         elif len(question_ids) < 3:
             yield f"no dev split: {len(question_ids)} questions are too few to keep some for it"
         else:
-            division = _FEW_TABLES_DIVIDED.of_questions(question_ids)
+            division = _FEW_TABLES_DIVIDED.divide_questions(question_ids)
             kept = sum(name == "dev" for _, name in division.moved)
             yield (
                 f"no dev split: {kept} of {len(question_ids)} questions are kept for dev; a "
@@ -153,14 +153,14 @@ def create_records(
         unit = "question" if task.has_tables else "sentence"
         is_sharded = creation.num_shards is not None or creation.beam_options is not None
         left_out = name + "-*" * is_sharded + LEFT_OUT
-        of_split = functools.partial(read, split=name, division=division)
+        read_part = functools.partial(read, split=name, division=division)
         if creation.beam_options is not None:
-            counts = _convert_with_beam(creation, name, of_split, new_builder)
+            counts = _convert_with_beam(creation, name, read_part, new_builder)
             return Summary(f"{unit}s", counts, left_out)
         summary = Summary(f"{unit}s", left_out_file=left_out)
         files = (creation.output_dir, name, creation.num_shards)
         writer = split_writer(*files, creation.seed, task.has_tables)
-        outcomes = convert_all(task, builder, of_split(), is_training=name.startswith("train"))
+        outcomes = convert_all(task, builder, read_part(), is_training=name.startswith("train"))
         with writer as write:
             for outcome in creation.progress(outcomes, name, unit):
                 summary.add(outcome)
@@ -215,8 +215,8 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
         counts = Counter[str]()
         files = (creation.output_dir, name, creation.num_shards)
         drawn = pretraining.write_split(read(), builder, config, *files)
-        for of_example in creation.progress(drawn, name, "example"):
-            counts.update(of_example)
+        for example_counts in creation.progress(drawn, name, "example"):
+            counts.update(example_counts)
         return Summary("examples", counts)
 
     def remove(name: str) -> None:
@@ -331,8 +331,8 @@ def _draw_with_beam(
     directory, num_shards = creation.output_dir, creation.num_shards or 1
 
     def write(builder: MaskedLmBuilder, element: Any) -> Iterator[Any]:
-        shard, found = element
-        members = [member for member in found if member is not None]
+        shard, group = element
+        members = [member for member in group if member is not None]
         members.sort(key=lambda member: member.order)
         where = (directory, split, shard, num_shards)
         for counts in pretraining.draw_shard(builder, config, members, *where):
@@ -405,5 +405,5 @@ def run_pipeline(
     remove_old()
     result = pipeline.run()
     result.wait_until_finish()
-    found = result.metrics().query(MetricsFilter().with_namespace("mate_tf"))["counters"]
-    return Counter({counter.key.metric.name: counter.result for counter in found})
+    counters = result.metrics().query(MetricsFilter().with_namespace("mate_tf"))["counters"]
+    return Counter({counter.key.metric.name: counter.result for counter in counters})

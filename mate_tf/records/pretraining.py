@@ -119,7 +119,7 @@ def write_split(
             spool.add(_stored(described), ((shard, member.order) for shard, member in placed))
         remove_split(directory, split_of_length(split, config.masked_lm.max_seq_length))
         for number in range(num_shards or 1):
-            members = itertools.starmap(_restored, spool.of_shard(number))
+            members = itertools.starmap(_restored, spool.read_shard(number))
             shard = None if num_shards is None else number
             yield from draw_shard(builder, config, members, directory, split, shard, num_shards)
 

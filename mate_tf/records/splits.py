@@ -70,16 +70,16 @@ def split_files(directory: Path, split: str, suffix: str = RECORDS) -> list[str]
         FileNotFoundError: if there is none, or a shard is missing.
         ValueError: if there are several sets of files.
     """
-    places = [(os.fspath(directory), _own(split, suffix))]
+    candidates = [(os.fspath(directory), _own(split, suffix))]
     if suffix == RECORDS and not has_conversion(directory):
         base = re.escape(re.sub(r"_\d+$", "", split))
-        places += [
+        candidates += [
             (folder, pattern + _OF_RELEASE)
             for name in ([base, "test"] if base == "dev" else [base])
             for folder in (os.fspath(directory), os.path.join(directory, _FOLDER_OF_RELEASE))
             for pattern in (name, f"random-split-1-{name}", f"{name}[^A-Za-z].*?")
         ]
-    for folder, pattern in places:
+    for folder, pattern in candidates:
         if there := _files(folder, pattern):
             return _in_order(folder, there, split)
     raise FileNotFoundError(
@@ -192,8 +192,8 @@ def write_shard(
     with _open(directory, split, has_tables, shard, num_shards) as write:
         for order, (record, line, left_out) in placed:
             if order == before:
-                said = line or record or left_out or b""
-                raise _same_id(split, said[:80].decode(errors="replace"))
+                content = line or record or left_out or b""
+                raise _same_id(split, content[:80].decode(errors="replace"))
             before = order
             write(record, line, left_out)
 
@@ -234,8 +234,8 @@ def split_writer(
             )
             remove_split(directory, split)
             for shard in range(num_shards):
-                of_shard = ((order, item) for order, _, item in spool.of_shard(shard))
-                write_shard(directory, split, of_shard, shard, num_shards, has_tables)
+                items = ((order, item) for order, _, item in spool.read_shard(shard))
+                write_shard(directory, split, items, shard, num_shards, has_tables)
 
 
 def remove_split(directory: Path, split: str, suffixes: Sequence[str] = _SUFFIXES) -> None:
@@ -306,15 +306,15 @@ class Spool:
     def __exit__(self, *_) -> None:
         self._file.close()
 
-    def add(self, item: Encoded, places: Iterable[tuple[int, int]]) -> None:
-        """Adds an item with a copy in each of some places: a shard, and the order there."""
+    def add(self, item: Encoded, positions: Iterable[tuple[int, int]]) -> None:
+        """Adds an item with a copy in each of some positions: a shard, and the order there."""
         begin = self._file.tell() << _COPY_BITS
         parts = [part or b"" for part in item]
         self._file.write(array("Q", map(len, parts)).tobytes() + b"".join(parts))
-        for copy, (shard, order) in enumerate(places):
+        for copy, (shard, order) in enumerate(positions):
             self._index[shard].extend((order, begin | copy))
 
-    def of_shard(self, shard: int) -> Iterator[tuple[int, int, Encoded]]:
+    def read_shard(self, shard: int) -> Iterator[tuple[int, int, Encoded]]:
         """Yields order, number of the copy and item of each place of a shard, in their order."""
         index = np.array(self._index[shard], np.uint64).reshape(-1, 2)
         for order, where in index[np.argsort(index[:, 0], kind="stable")].tolist():

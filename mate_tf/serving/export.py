@@ -47,7 +47,7 @@ Outputs = dict[str, tf.Tensor]
 _NONE: Mapping[str, bytes] = {}
 CARD = "README.md"
 # What a card may say of a model beside what is known of it: keys of the Hub's metadata.
-_SAID = ("base_model", "datasets", "language", "license", "metrics", "tags")
+_FIELDS = ("base_model", "datasets", "language", "license", "metrics", "tags")
 
 _TEXT_INPUT = dict(
     questions=tf.TensorSpec([None], tf.string, "questions"),
@@ -226,9 +226,9 @@ def exported_signatures(
     output_names = DECODINGS[answering_kind(task)].outputs
 
     names = model.feature_names
-    of_features = [tf.TensorSpec([None, None], tf.int32, name) for name in names]
+    specs = [tf.TensorSpec([None, None], tf.int32, name) for name in names]
 
-    @tf.function(input_signature=of_features, autograph=False)
+    @tf.function(input_signature=specs, autograph=False)
     def model_outputs(*features):
         outputs = model(TokenFeatures(*features), training=False)
         kept = [name for name in output_names if name in outputs]
@@ -237,7 +237,7 @@ def exported_signatures(
     # So the folder holds the model's graph once.
     run = model_outputs.get_concrete_function()
 
-    @tf.function(input_signature=of_features)
+    @tf.function(input_signature=specs)
     def features_signature(*features):
         return run(*features)
 
@@ -308,13 +308,13 @@ def describe_signatures(signatures: Mapping[str, Any], why_no_tables: str | None
         parts += [("returns", *output) for output in function.structured_outputs.items()]
         lines += [name, *(f"  {how} {of}: {s.dtype.name} {list(s.shape)}" for how, of, s in parts)]
         lines += [""]
-    of_tables = _OF_TABLES
+    tables_note = _TABLES_NOTE
     if why_no_tables is not None:
-        of_tables = f"There is no signature `tables` on text: {why_no_tables}."
-    return "\n".join([*lines, of_tables]) + "\n"
+        tables_note = f"There is no signature `tables` on text: {why_no_tables}."
+    return "\n".join([*lines, tables_note]) + "\n"
 
 
-_OF_TABLES = """\
+_TABLES_NOTE = """\
 `tables` takes tables of different sizes padded to one, with anything; num_rows (without the header)
 and num_columns say how large each is. It reads numbers in plain notation and ISO dates alone, and
 its scores are not calibrated. Loading it needs the operations of tensorflow_text: in Python `import
@@ -337,38 +337,38 @@ def _padded(values: tf.RaggedTensor, length: int | None) -> tf.Tensor:
 
 
 def share(
-    stored: StoredModel, folder: str | pathlib.Path, name: str = "", **said: Any
+    stored: StoredModel, folder: str | pathlib.Path, name: str = "", **fields: Any
 ) -> pathlib.Path:
     """Writes the folder of a model; `PretrainedPredictor.save_pretrained` says the rest."""
     folder = pathlib.Path(folder)
     model = stored.model()
     own_card = stored.vocab_file.with_name(CARD)
-    if not said and own_card.is_file():
+    if not fields and own_card.is_file():
         card = own_card.read_text(encoding="utf-8")
     else:
-        card = card_of(stored, name or str(folder), model.count_params(), **said)
+        card = card_of(stored, name or str(folder), model.count_params(), **fields)
     _write_stored(stored, model, folder, {CARD: card.encode()})
     return folder
 
 
-def card_of(stored: StoredModel, name: str, num_weights: int, **said: Any) -> str:
+def card_of(stored: StoredModel, name: str, num_weights: int, **fields: Any) -> str:
     """The card of a model: what the Hub reads, and how it is used."""
-    if unknown := sorted(said.keys() - set(_SAID)):
-        raise ValueError(f"expected {', '.join(_SAID)} of a model's card, got {unknown[0]!r}")
+    if unknown := sorted(fields.keys() - set(_FIELDS)):
+        raise ValueError(f"expected {', '.join(_FIELDS)} of a model's card, got {unknown[0]!r}")
     encoder = stored.encoder_config
     is_classifier = isinstance(stored.task_config, ClassificationConfig)
     head = {
         "language": "en",
         "library_name": "mate_tf",
         "pipeline_tag": "text-classification" if is_classifier else "table-question-answering",
-        **said,
-        "tags": list(dict.fromkeys(["tables", "mate", "tensorflow", *said.get("tags", ())])),
+        **fields,
+        "tags": list(dict.fromkeys(["tables", "mate", "tensorflow", *fields.get("tags", ())])),
     }
     # What is JSON is YAML too.
     lines = [f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items()]
-    of_scores = "Its scores are not calibrated."
+    calibration = "Its scores are not calibrated."
     if stored.calibration is not None:
-        of_scores = (
+        calibration = (
             "Its scores are calibrated: of the answers with a score of 0.8, eight of ten were "
             f"right. From {stored.calibration.sure:.2f} on an answer is said plainly, from "
             f"{stored.calibration.probably:.2f} on as probable."
@@ -383,7 +383,7 @@ def card_of(stored: StoredModel, name: str, num_weights: int, **said: Any) -> st
         width=encoder.hidden_size,
         attention=encoder.attention.architecture,
         longest=stored.feature_config.max_seq_length,
-        of_scores=of_scores,
+        calibration=calibration,
     )
 
 
@@ -395,7 +395,7 @@ _CARD = """\
 # {name}
 
 {does} It has {millions:.1f} million weights, {layers} layers of width {width}, and the attention
-`{attention}`. It reads questions with tables of up to {longest} tokens. {of_scores}
+`{attention}`. It reads questions with tables of up to {longest} tokens. {calibration}
 
     pip install 'mate_tf[hub]'
 

@@ -210,16 +210,16 @@ def _attention(graph: "_Graph", config: EncoderConfig, layer: str, hidden: str) 
         views, first_heads, *map(projected, ("query", "key", "value")), strict=True
     ):
         projections = graph.op("Mul", query, scale), key, value
-        of_global = graph.attended(*projections, "global_tokens", None, f"{view.name}_global_mask")
+        global_ = graph.attended(*projections, "global_tokens", None, f"{view.name}_global_mask")
         table = None  # of biases
         if has_neighbours(config.attention, view):
             name = f"{layer}/attention/relations/relative_bias_table"
             table = graph.biases_of_neighbours(name, view, first)
-        of_round = functools.partial(graph.attended, *projections, table=table)
-        of_tiles = graph.scanned(view, _inputs_of_tiles(config, view), of_round)  # [M, h, m, T, E]
-        of_tiles = graph.transposed(of_tiles, [1, 0, 2, 3, 4])
+        attend = functools.partial(graph.attended, *projections, table=table)
+        tiled = graph.scanned(view, _inputs_of_tiles(config, view), attend)  # [M, h, m, T, E]
+        tiled = graph.transposed(tiled, [1, 0, 2, 3, 4])
         flat = graph.const([0, -1, config.head_size], np.int64)
-        joined = graph.op("Concat", of_global, graph.op("Reshape", of_tiles, flat), axis=1)
+        joined = graph.op("Concat", global_, graph.op("Reshape", tiled, flat), axis=1)
         contexts.append(graph.op("Gather", joined, f"{view.name}_places", axis=1))  # [h, S, E]
     context = graph.op("Concat", *contexts, axis=0)  # [H, S, E]
     return graph.op(
@@ -354,5 +354,5 @@ class _Graph:
         """The biases [h, 3] of a view for the cells above and below, [2, H], and for others, 0."""
         by_head = self.transposed(self.single(name), [1, 0])  # [H, 2]
         ends = [self.const([end], np.int64) for end in (first_head, first_head + view.num_heads)]
-        of_view = self.op("Slice", by_head, *ends, self.const([0], np.int64))  # [h, 2]
-        return self.op("Concat", of_view, self.const(np.zeros((view.num_heads, 1))), axis=1)
+        view_biases = self.op("Slice", by_head, *ends, self.const([0], np.int64))  # [h, 2]
+        return self.op("Concat", view_biases, self.const(np.zeros((view.num_heads, 1))), axis=1)

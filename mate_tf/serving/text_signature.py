@@ -177,8 +177,8 @@ def read_values(texts: tf.Tensor) -> Values:
 
 def _groups(texts: tf.Tensor, pattern: str, groups: str) -> tf.Tensor:
     """Groups of what a pattern matches as a whole; "" of other texts."""
-    found = tf.strings.regex_replace(texts, f"^(?:{pattern})$", groups)
-    return tf.where(tf.strings.regex_full_match(texts, pattern), found, "")
+    replaced = tf.strings.regex_replace(texts, f"^(?:{pattern})$", groups)
+    return tf.where(tf.strings.regex_full_match(texts, pattern), replaced, "")
 
 
 def _number(texts: tf.Tensor, pattern: str, groups: str) -> tf.Tensor:
@@ -251,12 +251,12 @@ def relations(columns: Columns, questions: tf.Tensor) -> tf.Tensor:
         fits = (num_parts == number)[:, tf.newaxis] & ~tf.math.is_nan(given)
         fits &= ((columns.num_parts > 0) == (number > 0))[..., tf.newaxis]  # [B, C, Q]
         common = tf.minimum(columns.num_parts, number)  # [B, C]
-        of_cells, of_asked = _keys(columns.values, common), _keys(given, common)
-        least = tf.reduce_min(tf.where(fits, of_asked, _INF), axis=2, keepdims=True)
-        most = tf.reduce_max(tf.where(fits, of_asked, -_INF), axis=2, keepdims=True)
-        is_same = of_cells[..., tf.newaxis] == of_asked[:, :, tf.newaxis]  # [B, C, R, Q]
+        keys, given_keys = _keys(columns.values, common), _keys(given, common)
+        least = tf.reduce_min(tf.where(fits, given_keys, _INF), axis=2, keepdims=True)
+        most = tf.reduce_max(tf.where(fits, given_keys, -_INF), axis=2, keepdims=True)
+        is_same = keys[..., tf.newaxis] == given_keys[:, :, tf.newaxis]  # [B, C, R, Q]
         is_equal = tf.reduce_any(is_same & fits[:, :, tf.newaxis], axis=3)
-        for bit, holds in ((EQUAL, is_equal), (LESS, least < of_cells), (GREATER, most > of_cells)):
+        for bit, holds in ((EQUAL, is_equal), (LESS, least < keys), (GREATER, most > keys)):
             bits |= bit * tf.cast(holds, tf.int32)
     return tf.transpose(bits, [0, 2, 1])
 
@@ -298,9 +298,9 @@ def build_features(
     values = [pieces.values, one, one, columns + 1, rows, 0 * one]
     for grid in (*ranks(read), relations(read, given.questions)):  # [B, R, C] each
         values.append(tf.gather_nd(tf.pad(grid, [[0, 0], [1, 0], [0, 0]]), indices))
-    of_texts = tf.stack([text_ids.values, tf.ones_like(text_ids.values)], axis=1)
-    of_texts = text_ids.with_values(tf.pad(of_texts, [[0, 0], [0, len(values) - 2]]))
-    both = tf.concat([of_texts, table_ids.with_values(tf.stack(values, axis=1))], axis=1)
+    text_values = tf.stack([text_ids.values, tf.ones_like(text_ids.values)], axis=1)
+    text_values = text_ids.with_values(tf.pad(text_values, [[0, 0], [0, len(values) - 2]]))
+    both = tf.concat([text_values, table_ids.with_values(tf.stack(values, axis=1))], axis=1)
     batch = both.to_tensor(shape=tf.stack([-1, length, -1]))  # [B, S, features]
     return TokenFeatures(*tf.unstack(batch, len(values), axis=2)), read
 
@@ -335,8 +335,8 @@ def cell_answers(
         above = (probabilities > SELECTION_THRESHOLD) & ~is_of_two[:, tf.newaxis]
         expected = tf.round(tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1))
         possible = tf.math.count_nonzero(probabilities > 0.0, axis=1, dtype=tf.float64)
-        of_two = tf.clip_by_value(possible, 1.0, 2.0)
-        number = tf.where(is_of_two, of_two, tf.ones_like(of_two))
+        num_cells = tf.clip_by_value(possible, 1.0, 2.0)
+        number = tf.where(is_of_two, num_cells, tf.ones_like(num_cells))
         number = tf.where(is_one_of("COUNT"), tf.maximum(expected, 1.0), number)[:, tf.newaxis]
     order = tf.argsort(probabilities, direction="DESCENDING", stable=True)
     is_likely = (tf.cast(tf.argsort(order), tf.float64) < number) & (probabilities > -_INF)
@@ -428,10 +428,10 @@ def _cell_probabilities(
     columns = tf.tile(tf.range(1, shape[2] + 1), [shape[1]])  # [K]
     columns = tf.minimum(columns, tf.shape(column_logits)[1] - 1)
     likeliest = 1 + tf.argmax(column_logits[:, 1:], axis=1, output_type=tf.int32)  # [B]
-    of_columns = tf.gather(tf.nn.softmax(column_logits), columns, axis=1)  # [B, K]
+    column_probs = tf.gather(tf.nn.softmax(column_logits), columns, axis=1)  # [B, K]
     in_columns = tf.where(is_cell, tf.sigmoid(mean_by_cell(outputs["token_logits"])), -_INF)
     is_other = is_cell & (columns != likeliest[:, tf.newaxis])
-    return tf.where(is_other, tf.zeros_like(in_columns), in_columns), in_columns * of_columns
+    return tf.where(is_other, tf.zeros_like(in_columns), in_columns), in_columns * column_probs
 
 
 def class_answers(

@@ -136,11 +136,11 @@ def describe_devices(dtype: str) -> str:
     if "GPU" in kinds:
         # A session alone tells, by public names, how much memory TensorFlow takes of a GPU.
         with tf.compat.v1.Session(graph=tf.Graph()) as session:
-            found = [device for device in session.list_devices() if device.device_type == "GPU"]
+            devices = [device for device in session.list_devices() if device.device_type == "GPU"]
         details = map(tf.config.experimental.get_device_details, gpus)
         what = [
-            f"{of_gpu.get('device_name', 'unknown')} with {device.memory_limit_bytes / 1e9:.0f} GB"
-            for of_gpu, device in zip(details, found, strict=False)
+            f"{gpu.get('device_name', 'unknown')} with {device.memory_limit_bytes / 1e9:.0f} GB"
+            for gpu, device in zip(details, devices, strict=False)
         ]
     jit = tf.config.optimizer.get_jit() or "auto_jit" in os.environ.get("TF_XLA_FLAGS", "")
     return (
@@ -238,9 +238,9 @@ def chief_values(values: Sequence[float]) -> list[float]:
 
 def check_like_chief(values: Mapping[str, float], hint: str) -> None:
     """Refuses, on every worker, one with other numbers than the chief; `hint` says what to do."""
-    of_chief = chief_values(list(values.values()))
-    num_different = sum_over_workers(np.not_equal(list(values.values()), of_chief))  # [N]
-    for (name, here), number, expected in zip(values.items(), num_different, of_chief, strict=True):
+    chief = chief_values(list(values.values()))
+    num_different = sum_over_workers(np.not_equal(list(values.values()), chief))  # [N]
+    for (name, here), number, expected in zip(values.items(), num_different, chief, strict=True):
         if number:
             raise ValueError(
                 f"expected {name} {expected:g} on every worker, as on the chief, got another on "
@@ -257,11 +257,11 @@ def on_workers(batches: tf.data.Dataset, measure: Callable[[Batch], Any]) -> lis
     here = json.dumps([measure(batch) for batch in batches.shard(num_workers, index)])
     text = np.frombuffer(here.encode(), np.uint8)
     lengths = sum_over_workers(np.eye(num_workers)[index] * len(text))
-    of_workers = []
+    results = []
     for worker, length in enumerate(lengths):
-        said = sum_over_workers(text if worker == index else np.zeros(int(length)))
-        of_workers.append(json.loads(said.astype(np.uint8).tobytes()))
-    in_turn = itertools.chain(*itertools.zip_longest(*of_workers))
+        encoded = sum_over_workers(text if worker == index else np.zeros(int(length)))
+        results.append(json.loads(encoded.astype(np.uint8).tobytes()))
+    in_turn = itertools.chain(*itertools.zip_longest(*results))
     return [one for one in in_turn if one is not None]
 
 

@@ -74,12 +74,12 @@ def check_examples(
     needed = {*features, *(["table_id_hash"] if config.perturbed_copies else [])}
     vocab_size = config.encoder.vocab_size
     check_vocabulary(data_dir)
-    of_splits = record_files(config, data_dir)
+    files_by_split = record_files(config, data_dir)
     if not has_conversion(data_dir):
-        for split, files in of_splits.items():
+        for split, files in files_by_split.items():
             more = f" and {len(files) - 1} more" if files[1:] else ""
             logging.info("TAPAS's release: the split %s is %s%s", split, files[0], more)
-    for split, files in of_splits.items():
+    for split, files in files_by_split.items():
         schema, _ = schemas(files, config.skip_corrupt)
         if missing := sorted(needed - set(schema)):
             raise ValueError(
@@ -233,11 +233,11 @@ def dev_batches(
     return batch_by_length(examples, config.eval_batch_size, config.length_buckets)
 
 
-def joined(of_batches: Iterable[Mapping[str, list]]) -> dict[str, list]:
+def joined(batches: Iterable[Mapping[str, list]]) -> dict[str, list]:
     """The lists of all batches, one after the other, by their names."""
     lists: dict[str, list] = defaultdict(list)
-    for of_batch in of_batches:
-        for name, values in of_batch.items():
+    for batch in batches:
+        for name, values in batch.items():
             lists[name] += values
     return lists
 
@@ -268,8 +268,8 @@ def _seconds_per_token(config: TrainingConfig) -> float:
         begin = time.perf_counter()
         tf.matmul(left, right)[0, 0].numpy()
         times.append(time.perf_counter() - begin)
-    of_layer = 2 + 4 * width / inner  # products of this size: two of them inner, four square ones
-    return 3 * sizes.num_layers * of_layer * sorted(times)[2] / num_tokens
+    products = 2 + 4 * width / inner  # of this size: two of them inner, four square ones
+    return 3 * sizes.num_layers * products * sorted(times)[2] / num_tokens
 
 
 def predict_function(

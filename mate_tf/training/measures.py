@@ -71,14 +71,14 @@ def classification_metrics(
         )
     number = 1 + max(labels.max(), predictions.max())
     right = np.bincount(labels[labels == predictions], minlength=number)  # [classes]
-    of_class = np.bincount(labels, minlength=number)
+    support = np.bincount(labels, minlength=number)
     predicted = np.bincount(predictions, minlength=number)
     precision = right / np.maximum(predicted, 1)
-    f1 = 2.0 * right / np.maximum(of_class + predicted, 1)
+    f1 = 2.0 * right / np.maximum(support + predicted, 1)
     return {
         "accuracy": float(right.sum() / len(labels)),
-        "precision": float(np.average(precision, weights=of_class)),
-        "f1": float(np.average(f1, weights=of_class)),
+        "precision": float(np.average(precision, weights=support)),
+        "f1": float(np.average(f1, weights=support)),
     }
 
 
@@ -134,15 +134,15 @@ def classification_evaluation(
                 num_shown += len(shown)
             losses = example_loss.numpy().tolist()
             return dict(
-                losses=losses, found=predictions.tolist(), golds=labels.tolist(), shown=shown
+                losses=losses, predictions=predictions.tolist(), golds=labels.tolist(), shown=shown
             )
 
-        of_all = joined(on_workers(batches, measured))
-        found, golds = of_all["found"], of_all["golds"]
-        loss = {"loss": float(np.mean(of_all["losses"]))}
-        said = {"confusion": _confusion(golds, found, names)}
-        said["answers"] = answers_table(of_all["shown"][:NUM_SHOWN])
-        return loss | classification_metrics(found, golds) | said
+        lists = joined(on_workers(batches, measured))
+        predictions, golds = lists["predictions"], lists["golds"]
+        loss = {"loss": float(np.mean(lists["losses"]))}
+        texts = {"confusion": _confusion(golds, predictions, names)}
+        texts["answers"] = answers_table(lists["shown"][:NUM_SHOWN])
+        return loss | classification_metrics(predictions, golds) | texts
 
     return Evaluation(evaluate, "accuracy")
 
@@ -150,7 +150,7 @@ def classification_evaluation(
 def _confusion(
     labels: Sequence[int] | np.ndarray, classes: Sequence[int] | np.ndarray, names: Sequence[str]
 ) -> str:
-    golds, predicted = ([names[index] for index in of_all] for of_all in (labels, classes))
+    golds, predicted = ([names[index] for index in indices] for indices in (labels, classes))
     return confusion_table(golds, predicted, names)
 
 
@@ -195,25 +195,25 @@ def span_reading_evaluation(
             best = np.argmax(outputs["span_logits"], axis=-1)  # [B]
             labelled = labels.numpy().any(axis=1)
             is_hit = np.take_along_axis(answers, best[:, None], axis=1)[:, 0]  # [B]
-            found = dict(losses=example_loss.numpy()[labelled].tolist())
-            found |= dict(hits=is_hit[labelled].tolist(), shown=[], classes=[], golds=[])
+            result = dict(losses=example_loss.numpy()[labelled].tolist())
+            result |= dict(hits=is_hit[labelled].tolist(), shown=[], classes=[], golds=[])
             if num_shown < NUM_SHOWN:
-                of_batch = _shown_answers(config.task, batch, best, is_hit, wordpiece)
-                found["shown"] = [*itertools.compress(of_batch, labelled)]
-                num_shown += len(found["shown"])
+                shown = _shown_answers(config.task, batch, best, is_hit, wordpiece)
+                result["shown"] = [*itertools.compress(shown, labelled)]
+                num_shown += len(result["shown"])
             if config.task.num_classes:
-                found["classes"] = np.argmax(outputs["class_logits"], axis=-1).tolist()
-                found["golds"] = batch[_CLASS].numpy()[:, 0].tolist()
-            return found
+                result["classes"] = np.argmax(outputs["class_logits"], axis=-1).tolist()
+                result["golds"] = batch[_CLASS].numpy()[:, 0].tolist()
+            return result
 
-        of_all = joined(on_workers(batches, measured))
-        hits, classes, gold_classes = of_all["hits"], of_all["classes"], of_all["golds"]
+        lists = joined(on_workers(batches, measured))
+        hits, classes, gold_classes = lists["hits"], lists["classes"], lists["golds"]
         if not hits:
             raise ValueError(f"expected labelled answers in the dev split of {data_dir}, got none")
         results: dict[str, float | str] = {
-            "loss": float(np.mean(of_all["losses"])),
+            "loss": float(np.mean(lists["losses"])),
             "span_accuracy": float(np.mean(hits)),
-            "answers": answers_table(of_all["shown"][:NUM_SHOWN]),
+            "answers": answers_table(lists["shown"][:NUM_SHOWN]),
         }
         if classes:
             names = list(map(str, range(config.task.num_classes)))
@@ -288,8 +288,8 @@ def masked_lm_evaluation(
         losses = model.compute_task_loss(batch, outputs)
         tokens = tf.argmax(outputs["masked_lm_logits"], axis=-1, output_type=tf.int32)  # [B, P]
         none = tf.zeros([tf.shape(tokens)[0], 2])
-        of_tables = outputs.get("next_sentence_logits", none)  # [B, 2]
-        return tokens, losses["masked_lm_token_loss"], tf.argmax(of_tables, axis=-1)
+        table_logits = outputs.get("next_sentence_logits", none)  # [B, 2]
+        return tokens, losses["masked_lm_token_loss"], tf.argmax(table_logits, axis=-1)
 
     on_replicas = divided(predict)
 
@@ -315,8 +315,8 @@ def masked_lm_evaluation(
         sums: defaultdict[str, np.ndarray] = defaultdict(lambda: np.zeros(2))
         examples = dev_examples(config, data_dir).take(config.eval_examples or -1)
         batches = batch_by_length(examples, config.eval_batch_size, config.length_buckets)
-        for of_batch in on_workers(batches, measured):
-            for name, values in of_batch.items():
+        for batch_sums in on_workers(batches, measured):
+            for name, values in batch_sums.items():
                 sums[name] += values
         return {name: float(right / max(total, 1)) for name, (right, total) in sums.items()}
 

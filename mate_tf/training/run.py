@@ -153,9 +153,9 @@ class RunInputs:
     loaded_from: str | None = None  # the checkpoint or folder where these weights were
 
 
-def data_files(of_splits: Mapping[Any, Sequence[str]]) -> tuple[InputFile, ...]:
+def data_files(files_by_split: Mapping[Any, Sequence[str]]) -> tuple[InputFile, ...]:
     """The record files (`record_files`) with the checksums of their contents."""
-    paths = itertools.chain(*of_splits.values())
+    paths = itertools.chain(*files_by_split.values())
     return tuple(InputFile(os.path.basename(path), file_sha256(path)) for path in paths)
 
 
@@ -183,16 +183,16 @@ def save_inputs(
     given = inputs.init_checkpoint
     if given is None:
         return
-    said, here = (
-        (of.init_checkpoint or "random ones")
-        + (f" ({of.init_revision})" if of.init_revision else "")
-        + (" with new heads" if of.reset_heads else "")
-        for of in (there, inputs)
+    first, here = (
+        (one.init_checkpoint or "random ones")
+        + (f" ({one.init_revision})" if one.init_revision else "")
+        + (" with new heads" if one.reset_heads else "")
+        for one in (there, inputs)
     )
     whole = absolute(given)  # as paths on this machine are stored
-    if said not in (here, here.replace(given, whole, 1)):
+    if first not in (here, here.replace(given, whole, 1)):
         raise ValueError(
-            f"expected the first weights that the run in {model_dir} began with, {said}, got "
+            f"expected the first weights that the run in {model_dir} began with, {first}, got "
             f"{here}; choose another folder for the run, or name no weights to go on with it"
         )
 

@@ -123,8 +123,8 @@ def table_qa_evaluation(
     right. ValueError if no question of the dev split has a gold answer.
     """
     limit = config.eval_questions
-    of_records = not has_questions(data_dir, "dev")
-    if of_records:
+    from_records = not has_questions(data_dir, "dev")
+    if from_records:
         logging.info(
             "no questions beside the records (dev.jsonl in %s): loss, cell_accuracy and "
             "aggregation_accuracy are those of the records alone, and cells are made of wordpieces",
@@ -135,7 +135,7 @@ def table_qa_evaluation(
         read = read_questions(data_dir, "dev")
     asked = {pair[1].question_id: pair for pair in itertools.islice(read, limit)}
     pairs = [pair for pair in asked.values() if pair[1].answers or pair[1].aggregation == ABSENT]
-    if of_records and not any(question.answer_coordinates for _, question in pairs):
+    if from_records and not any(question.answer_coordinates for _, question in pairs):
         pairs = []
     if not pairs:
         raise ValueError(
@@ -155,32 +155,32 @@ def table_qa_evaluation(
                 labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables, questions = zip(*(asked[key] for key in keys), strict=True)
-            features, said = TokenFeatures.from_dict(batch), [one.text for one in questions]
-            of_batch = Asked(tables, features, histogram_row=histogram_row, questions=said)
-            answers = [one.to_dict() for one in decode_cells(config.task, outputs, of_batch)]
+            features, texts = TokenFeatures.from_dict(batch), [one.text for one in questions]
+            question_batch = Asked(tables, features, histogram_row=histogram_row, questions=texts)
+            answers = [one.to_dict() for one in decode_cells(config.task, outputs, question_batch)]
             losses = example_loss.numpy()[labelled].tolist()
-            found = {"losses": losses, "keys": keys, "answers": answers, "operators": []}
+            result = {"losses": losses, "keys": keys, "answers": answers, "operators": []}
             if "aggregation_logits" in outputs:
                 likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
-                found["operators"] = [config.task.operators[index] for index in likeliest]
-            return found
+                result["operators"] = [config.task.operators[index] for index in likeliest]
+            return result
 
         ids = [question.question_id for _, question in pairs]
         predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
-        of_all = joined(on_workers(batches, measured))
-        losses, keys = of_all["losses"], of_all["keys"]
-        found = zip(keys, map(Answer.from_dict, of_all["answers"]), strict=True)
-        predictions |= {key: answer for key, answer in found if key in predictions}
-        operators = dict(zip(keys, of_all["operators"], strict=False))
+        lists = joined(on_workers(batches, measured))
+        losses, keys = lists["losses"], lists["keys"]
+        answers = zip(keys, map(Answer.from_dict, lists["answers"]), strict=True)
+        predictions |= {key: answer for key, answer in answers if key in predictions}
+        operators = dict(zip(keys, lists["operators"], strict=False))
         loss = {"loss": float(np.mean(losses))} if losses else {}
         texts = {"answers": _shown_answers(task, predictions, pairs[:NUM_SHOWN])}
         if config.task.operators:
             texts |= _aggregation_confusion(predictions, pairs)
-        if of_records:
+        if from_records:
             return loss | _record_scores(predictions, operators, pairs) | texts
         return loss | score(task, predictions, pairs) | texts
 
-    best_by = "cell_accuracy" if of_records else _BEST_BY.get(task, "denotation_accuracy")
+    best_by = "cell_accuracy" if from_records else _BEST_BY.get(task, "denotation_accuracy")
     return Evaluation(evaluate, best_by)
 
 
@@ -229,8 +229,8 @@ def _record_scores(
     for _, question in pairs:
         key = question.question_id
         if question.answer_coordinates:
-            found = set(predictions[key].coordinates)
-            hits["cell_accuracy"].append(found == set(question.answer_coordinates))
+            selected = set(predictions[key].coordinates)
+            hits["cell_accuracy"].append(selected == set(question.answer_coordinates))
         if question.aggregation and operators:
             hits["aggregation_accuracy"].append(operators.get(key) == question.aggregation)
     return {name: float(np.mean(values)) for name, values in hits.items()}

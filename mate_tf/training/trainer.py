@@ -109,8 +109,8 @@ def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: i
     zeros = [tf.zeros(kind.shape, kind.dtype) for kind in kinds if kind is not None]
 
     def add(index: tf.Tensor, sums: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        found = [tensor for tensor in tf.nest.flatten(traced(part(index))) if tensor is not None]
-        return index + 1, [total + tensor for total, tensor in zip(sums, found, strict=True)]
+        tensors = [tensor for tensor in tf.nest.flatten(traced(part(index))) if tensor is not None]
+        return index + 1, [total + tensor for total, tensor in zip(sums, tensors, strict=True)]
 
     # In parallel the parts would need the memory of the whole.
     _, sums = tf.while_loop(
@@ -178,7 +178,7 @@ class Progress:
         # Only once the tensors are read are the steps really over.
         seconds = max(self._clock() - started, 1e-9)
         counts = {name: sum(values.pop(f"num_{name}", [])) for name in ("examples", "tokens")}
-        means = {name: sum(of_name) / len(of_name) for name, of_name in values.items()}
+        means = {name: sum(numbers) / len(numbers) for name, numbers in values.items()}
         return means | {f"{name}_per_second": count / seconds for name, count in counts.items()}
 
     def _format(self, step: int, means: Mapping[str, float]) -> str:
@@ -256,8 +256,8 @@ class Trainer(_AbstractTrainer):
         assert self._batches is not None
         if self._steps_per_loop == 1:
             return [self._train_step(next(self._batches))]
-        of_steps = self._train_loop(self._batches, tf.constant(num_steps))
-        values = {name: metric.numpy() for name, metric in of_steps.items()}  # [num_steps]
+        metrics = self._train_loop(self._batches, tf.constant(num_steps))
+        values = {name: metric.numpy() for name, metric in metrics.items()}  # [num_steps]
         return [
             {name: metric[step] for name, metric in values.items()} for step in range(num_steps)
         ]

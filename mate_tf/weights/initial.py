@@ -131,14 +131,14 @@ def find_tf1_checkpoint(path: pathlib.Path) -> str | None:
         return str(path) if as_path(f"{path}.index").exists() else None
     if latest := tf.train.latest_checkpoint(str(path)):
         return latest
-    found = [str(file.with_suffix("")) for file in sorted(path.glob("*.index"))]
-    if len(found) > 1:
-        names = ", ".join(pathlib.Path(one).name for one in found)
+    prefixes = [str(file.with_suffix("")) for file in sorted(path.glob("*.index"))]
+    if len(prefixes) > 1:
+        names = ", ".join(pathlib.Path(one).name for one in prefixes)
         raise ValueError(
-            f"expected one TF1 checkpoint in {path}, got {len(found)}: {names}; name one by "
-            f"its prefix, such as {found[0]}"
+            f"expected one TF1 checkpoint in {path}, got {len(prefixes)}: {names}; name one by "
+            f"its prefix, such as {prefixes[0]}"
         )
-    return found[0] if found else None
+    return prefixes[0] if prefixes else None
 
 
 def load_tf1_checkpoint(
@@ -241,11 +241,11 @@ def check_sizes(source: str, encoder: EncoderConfig, task: Any, shapes: Shapes) 
     least += encoder.num_layers * (4 * hidden**2 + 2 * hidden * encoder.intermediate_size)
     if isinstance(encoder.attention, LinformerConfig):
         least += encoder.attention.sequence_length * encoder.attention.projected_length
-    found = sum(math.prod(shape) for shape in shapes)
-    if least > found or encoder.num_layers * _WEIGHTS_OF_LAYER > len(shapes):
+    number = sum(math.prod(shape) for shape in shapes)
+    if least > number or encoder.num_layers * _WEIGHTS_OF_LAYER > len(shapes):
         raise ValueError(
             f"expected weights of the configuration's size in {source}, at least {least:,} numbers "
-            f"in {encoder.num_layers} layers, got {found:,} in {len(shapes)} weights"
+            f"in {encoder.num_layers} layers, got {number:,} in {len(shapes)} weights"
         )
 
 

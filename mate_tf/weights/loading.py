@@ -149,11 +149,11 @@ def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_i
     positions restart in each cell, it would drown the first word of each cell. BERT's own sequences
     come out the same. `words` and `positions` are [V, D].
     """
-    of_words, of_positions = words.numpy(), positions.numpy()
-    of_words[cls_id] += of_positions[0] - of_positions[1]
-    of_positions[0] = of_positions[1]
-    words.assign(of_words)
-    positions.assign(of_positions)
+    word_vectors, position_vectors = words.numpy(), positions.numpy()
+    word_vectors[cls_id] += position_vectors[0] - position_vectors[1]
+    position_vectors[0] = position_vectors[1]
+    words.assign(word_vectors)
+    positions.assign(position_vectors)
 
 
 def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
@@ -170,7 +170,7 @@ def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
     for name in sorted(tensors):
         match = _LAYER.match(name)
         if match and int(match.group(1)) >= num_layers:
-            layers = {int(found.group(1)) for found in map(_LAYER.match, tensors) if found}
+            layers = {int(match.group(1)) for match in map(_LAYER.match, tensors) if match}
             raise ValueError(
                 f"expected {num_layers} layers (num_layers of the model), got {len(layers)} in "
                 f"{source}, with variable {name!r}"

@@ -310,11 +310,11 @@ def _names(model: "keras.layers.Layer") -> dict[str, str]:
     """The checkpoint names of a model's variables by their path in it."""
     from mate_tf.weights.loading import encoder_of, variables_by_name
 
-    of_variables = {id(variable): name for name, variable in variables_by_name(model).items()}
+    names = {id(variable): name for name, variable in variables_by_name(model).items()}
     # An encoder alone is a part of the run's model.
     prefix = "encoder/" if encoder_of(model) is model else ""
     return {
-        prefix + path: of_variables[id(variable)]
+        prefix + path: names[id(variable)]
         for path, variable in weights_by_path(model).items()
-        if id(variable) in of_variables
+        if id(variable) in names
     }

@@ -13,7 +13,7 @@ import pytest
 from experiments.demo_data.known_questions import chosen
 from experiments.demo_data.people import PARTS, questions
 from mate_tf.datasets.tasks import read_split
-from mate_tf.pointr.pipeline import place_of_answer
+from mate_tf.pointr.pipeline import answer_location
 from mate_tf.weights.folder import KNOWN_QUESTIONS
 
 DATA = pathlib.Path(__file__).resolve().parents[2] / "experiments" / "demo_data"
@@ -121,5 +121,5 @@ def test_the_linked_questions_are_answered_by_a_cell_or_a_passage(split, number)
     pairs = list(read_split("LINKED_JSONL", str(DATA / "linked"), split))
     assert len(pairs) == number
     for linked, question in pairs:
-        where = place_of_answer(linked, question)
+        where = answer_location(linked, question)
         assert where in ("in table", "in passage"), question.text

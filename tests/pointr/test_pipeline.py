@@ -11,7 +11,7 @@ from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.pointr.answering import PointingInputs, PointRConfig, Source, load_pointr
-from mate_tf.pointr.pipeline import Pipeline, answers_report, place_of_answer
+from mate_tf.pointr.pipeline import Pipeline, answer_location, answers_report
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import SpanReadingConfig, TableQAConfig
@@ -268,7 +268,7 @@ def test_baselines_know_but_a_part(pipeline, tmp_path, evidence, unknown):
 )
 def test_places(answers, cells, place):
     question = Question("?", answers=answers, answer_coordinates=cells)
-    assert place_of_answer(CITIES, question) == place
+    assert answer_location(CITIES, question) == place
 
 
 def test_questions_without_an_answer_are_counted_and_not_scored():

@@ -193,10 +193,10 @@ def _sums(
 
     def by_softmax() -> tuple[tf.Tensor, ...]:
         logits = pairs.logits(scores, highest.dtype)  # [M, H, R, R]
-        of_tile = tf.math.unsorted_segment_max(tf.reduce_max(logits, axis=-1), tile, number)
-        of_tile = tf.maximum(highest, of_tile)  # [t, H, R]
-        weights = tf.exp(logits - tf.gather(of_tile, tile)[..., None])
-        return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1), of_tile
+        tile_max = tf.math.unsorted_segment_max(tf.reduce_max(logits, axis=-1), tile, number)
+        tile_max = tf.maximum(highest, tile_max)  # [t, H, R]
+        weights = tf.exp(logits - tf.gather(tile_max, tile)[..., None])
+        return tf.cast(weights, scores.dtype), tf.reduce_sum(weights, axis=-1), tile_max
 
     def by_tile(values: tf.Tensor) -> tf.Tensor:
         """The sums of each query tile: [M, ...] to [t, ...]."""
@@ -239,18 +239,18 @@ def _backward(
         with tf.GradientTape() as tape:
             tape.watch(sources)
             scores = pairs.scores(*sources)
-        of_context, of_mean, of_total = (
+        pair_upstream, pair_mean, pair_total = (
             tf.gather(one, pairs.query_tile) for one in (upstream, mean, log_total)
         )
-        weights = tf.exp(pairs.logits(scores, wide) - of_total[..., None])  # [M, H, R, R]
+        weights = tf.exp(pairs.logits(scores, wide) - pair_total[..., None])  # [M, H, R, R]
         dropped = tf.cast(weights, narrow)
-        of_weights = tf.einsum("MHFE,MHTE->MHFT", of_context, value)
+        to_weights = tf.einsum("MHFE,MHTE->MHFT", pair_upstream, value)
         if weighing.dropout is not None:
             dropout = weighing.dropout.fold_in(start)
-            dropped, of_weights = dropout(dropped), dropout(of_weights)
-        of_scores = weights * (tf.cast(of_weights, wide) - of_mean[..., None])
-        to_query, to_key, *to_tables = tape.gradient(scores, sources, tf.cast(of_scores, narrow))
-        to_value = tf.einsum("MHFT,MHFE->MHTE", dropped, of_context)
+            dropped, to_weights = dropout(dropped), dropout(to_weights)
+        to_scores = weights * (tf.cast(to_weights, wide) - pair_mean[..., None])
+        to_query, to_key, *to_tables = tape.gradient(scores, sources, tf.cast(to_scores, narrow))
+        to_value = tf.einsum("MHFT,MHFE->MHTE", dropped, pair_upstream)
         tiles_of_pairs = (pairs.query_tile, pairs.key_tile, pairs.key_tile)
         parts = [tf.cast(part, wide) for part in (to_query, to_key, to_value, *to_tables)]
         by_tile = zip(sums, tiles_of_pairs, parts, strict=False)

@@ -76,9 +76,9 @@ class Service:
         reader = self._readers[body.is_small]
         request = await run(reader, read, body, self.limits, self.name)
         prepared = await run(reader, self._predictor.prepare, request.pairs)
-        for place, question in zip(request.places, prepared, strict=True):
+        for location, question in zip(request.locations, prepared, strict=True):
             if isinstance(question, ConversionError):
-                raise RefusedError(question.reason.replace(" ", "_"), question.problem, place)
+                raise RefusedError(question.reason.replace(" ", "_"), question.problem, location)
         waiting = [asyncio.wrap_future(future) for future in self.questions.submit(prepared)]
         try:
             answers = await asyncio.gather(*waiting)

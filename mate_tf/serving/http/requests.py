@@ -26,7 +26,7 @@ class Request(NamedTuple):
     """A request, read."""
 
     pairs: list[tuple[Table, Question]]
-    places: list[str]  # of each pair in the request
+    locations: list[str]  # of each pair in the request
     options: schema.Options
     reply: Callable[[list[Answer]], Any]  # makes the body of the reply, for JSON
 
@@ -49,28 +49,28 @@ def read_request(body: Body, limits: Limits, model_name: str = "") -> Request:
         return _read_pipeline(validated(_PIPELINE, document, limits), limits)
     request = validated(_PREDICT, document, limits)
     pairs: list[Any] = []
-    places: list[str] = []
+    locations: list[str] = []
     sizes = [len(one.questions) if one.questions else None for one in request.instances]
     _check_number(sum(size or 1 for size in sizes), "instances", limits)
     for index, one in enumerate(request.instances):
         for number, text in enumerate(one.questions or [one.question or ""]):
             pairs.append((one.table, one.asked(text)))
             end = f".questions[{number}]" if one.questions else ""
-            places.append(f"instances[{index}]{end}")
+            locations.append(f"instances[{index}]{end}")
 
     def reply(answers: list[Answer]) -> Any:
         values = (answer.to_dict() for answer in answers)
         lists = [next(values) if n is None else [*itertools.islice(values, n)] for n in sizes]
         return {"predictions": lists}
 
-    return Request(pairs, places, request, reply)
+    return Request(pairs, locations, request, reply)
 
 
 def _read_pipeline(request: schema.PipelineRequest, limits: Limits) -> Request:
     inputs = request.inputs
     queries = inputs if isinstance(inputs, list) else [inputs]
     _check_number(len(queries), "inputs", limits)
-    places = [f"inputs[{i}]" for i in range(len(queries))] if queries is inputs else ["inputs"]
+    locations = [f"inputs[{i}]" for i in range(len(queries))] if queries is inputs else ["inputs"]
     pairs: list[Any] = [(one.table, Question(one.query or one.question or "")) for one in queries]
 
     def reply(answers: list[Answer]) -> Any:
@@ -86,7 +86,7 @@ def _read_pipeline(request: schema.PipelineRequest, limits: Limits) -> Request:
         ]
         return values if queries is inputs else values[0]
 
-    return Request(pairs, places, request, reply)
+    return Request(pairs, locations, request, reply)
 
 
 def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
@@ -98,10 +98,10 @@ def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
     request = validated(_INFER, body.read(limits), limits)
     data = {tensor.name: tensor.data for tensor in request.inputs}
     _check_number(len(data["question"]), "inputs", limits)
-    places = [f"question[{index}]" for index in range(len(data["question"]))]
+    locations = [f"question[{index}]" for index in range(len(data["question"]))]
     questions = [
         Question(validated(_TEXT, text, limits, where))
-        for text, where in zip(data["question"], places, strict=True)
+        for text, where in zip(data["question"], locations, strict=True)
     ]
     tables = [
         _read_table(text, f"table[{index}]", limits) for index, text in enumerate(data["table"])
@@ -119,7 +119,7 @@ def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
         ids = {"model_name": model_name, "model_version": MODEL_VERSION, "id": request.id or ""}
         return ids | {"outputs": outputs}
 
-    return Request(pairs, places, request.parameters or schema.Options(), reply)
+    return Request(pairs, locations, request.parameters or schema.Options(), reply)
 
 
 def _check_number(number: int, where: str, limits: Limits) -> None:

@@ -67,7 +67,7 @@ def test_a_column_of_numbers_has_nothing_but_numbers(cells, kind):
 
 @pytest.mark.parametrize("header", [["x", "X"], ["", "-"]])
 def test_columns_without_a_name_of_their_own_are_not_spoken_of(header):
-    assert TypedTable(Table.from_rows([("1", "2"), ("3", "4")], header)).of_kind() == []
+    assert TypedTable(Table.from_rows([("1", "2"), ("3", "4")], header)).select() == []
 
 
 @cases(

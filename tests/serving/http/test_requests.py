@@ -117,7 +117,7 @@ def test_several_questions_on_a_table_get_a_list():
     asked = {"questions": ["a", "b"], "table": {"b": ["c"]}}
     request = read(body(asked))
     assert [question.text for _, question in request.pairs] == ["a", "b"]
-    assert request.places == ["instances[0].questions[0]", "instances[0].questions[1]"]
+    assert request.locations == ["instances[0].questions[0]", "instances[0].questions[1]"]
     told = [answer.to_dict() for answer in ANSWERS]
     assert request.reply(ANSWERS) == {"predictions": [told]}
     request = read(body(instance(), instance()))
