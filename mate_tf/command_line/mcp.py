@@ -12,9 +12,10 @@ from mate_tf.private_apis import import_extra
 from mate_tf.reading.files import ENDINGS, read_file
 from mate_tf.reading.sources import read_table
 
-HELP = "let assistants ask tables on this machine (Model Context Protocol)"
+HELP = "let assistants ask tables on this machine"
 DESCRIPTION = """\
-Serves two tools to an assistant that starts this command: pip install 'mate_tf[mcp]'.
+Serves two tools of the Model Context Protocol to an assistant that starts this command:
+pip install 'mate_tf[mcp]'.
 
 ask_table answers a question about a file's table or about a table as text, with the cells that show
 it and how sure it is; list_tables names the files. Files are read below FOLDER alone, by default

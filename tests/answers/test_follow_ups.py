@@ -41,8 +41,8 @@ def of_command(model, path, first, then, capsys):
 
 def of_page(model, path, first, then):
     page = Page(model)
-    _, before = next(page.ask(None, path.read_text(), first))
-    *_, (html, one) = page.ask(None, path.read_text(), then, after=before.answer)
+    _, before = page.ask(None, path.read_text(), first)
+    html, one = page.ask(None, path.read_text(), then, after=before.answer)
     assert "is not shown" not in html
     return one.answer.to_dict()
 

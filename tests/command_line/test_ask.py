@@ -265,7 +265,8 @@ def test_options_go_on_to_the_model_and_the_table(tmp_path, predictors):
     assert ask(tmp_path / "t.html", "of a", "--which=1") == 0
     first, second = predictors
     assert first.loaded_with.pop("tagger") is not None
-    plain = {"folder": str(DEFAULT_MODEL), "revision": None, "architecture": None}
+    assert {one.loaded_with.pop("folder").folder for one in (first, second)} == {DEFAULT_MODEL}
+    plain = {"architecture": None}
     options = {"min_score": 0.25, "num_alternatives": 2, "drop_rows_to_fit": True}
     assert first.loaded_with == plain | options
     defaults = {"tagger": None, "min_score": 0.0, "num_alternatives": 0}
@@ -311,7 +312,7 @@ def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, 
     assert ask(cities, "of a") == 0
     monkeypatch.setenv("MATE_TF_MODEL", "/nowhere/else")
     assert ask(cities, "of a", f"--model={DEFAULT_MODEL}") == 0
-    assert [predictor.loaded_with["folder"] for predictor in predictors] == [str(DEFAULT_MODEL)] * 3
+    assert [one.loaded_with["folder"].folder for one in predictors] == [DEFAULT_MODEL] * 3
     assert ask(cities, "of a") == 1
     assert len(predictors) == 3
 

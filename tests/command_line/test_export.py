@@ -25,9 +25,12 @@ def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, 
         models.write_hugging_face(folder, models.table_qa_values(), **of_tapas)
     write_vocabulary(folder / "vocab.txt", PIECES[: models.BERT_CONFIG["vocab_size"]])
     succeeded("mate_tf", "export", *flags)
-    written = json.loads((exported / "assets.extra" / "mate_tf.json").read_text())
-    assert written["encoder"]["attention"]["architecture"] == "mate"
-    assert written["features"]["original_conversion"]
-    assert written["features"]["max_seq_length"] == 16384
+    config, conversion = (
+        json.loads((exported / "assets.extra" / f"{name}.json").read_text())
+        for name in ("config", "conversion")
+    )
+    assert config["encoder"]["attention"]["architecture"] == "mate"
+    assert conversion["features"]["original_conversion"]
+    assert conversion["features"]["max_seq_length"] == 16384
     table = Table.from_rows([["a"], *[["c d"]] * 60])
     assert from_pretrained(exported).answer(table, "a").cells

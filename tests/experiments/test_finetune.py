@@ -166,7 +166,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     conversion = (model_dir / "conversion.json").read_bytes()
     assert conversion == (out / "conversion.json").read_bytes()
     succeeded("mate_tf", "export", f"--model-dir={model_dir}", f"--output-dir={model}")
-    features = json.loads((model / "assets.extra" / "mate_tf.json").read_text())["features"]
+    features = json.loads((model / "assets.extra" / "conversion.json").read_text())["features"]
     # Of rows that are dropped whoever asks decides.
     assert FeatureConfig(**features) == FeatureConfig(
         max_seq_length=24, histogram_row=True, trim_cells=True, original_conversion=True

@@ -66,8 +66,7 @@ def test_an_error_is_cut_however_long_a_key_of_the_table_is(page):
     error, _ = page.ask(None, table, "which?")
     assert error.startswith('<p class="error" role="alert">Expected the number of a table')
     shown = page.show(None, table).html
-    tool = json.loads(page.ask_table(table, "which?"))["error"]
-    for text in (error, shown, tool, page.link(None, table, "which?", *DEFAULTS)):
+    for text in (error, shown, page.link(None, table, "which?", *DEFAULTS)):
         assert 1_900 < len(text) < 2_100
 
 
@@ -84,13 +83,12 @@ def test_what_is_no_sentence_of_ours_is_in_the_log_and_not_on_the_page(error, ca
     page = Page(Failing(error))
     text = last(page, CAPITALS, "which city?")
     assert "Something went wrong; try another question or table." in text and "italy" in text
-    tool = json.loads(page.ask_table(CAPITALS, "which city?"))
     monkeypatch.setattr(page, "table", lambda *_: Failing(error).answer(None, ""))
     shown, link = page.show(None, CAPITALS).html, page.link(None, CAPITALS, "which?", *DEFAULTS)
-    assert tool["error"] == link and link in shown
-    for words in (text, shown, link, tool["error"]):
+    assert link in shown
+    for words in (text, shown, link):
         assert str(error) not in words
-    assert [record.exc_info[1] for record in caplog.records] == [error] * 4
+    assert [record.exc_info[1] for record in caplog.records] == [error] * 3
 
 
 def test_an_answer_whose_attention_is_not_to_be_seen_is_still_given():
@@ -228,14 +226,6 @@ def test_a_link_holds_question_and_table_and_is_not_too_long(page):
     assert given == {"question": ["which & what?"], "table": [CAPITALS.replace("\t", ",")]}
     too_long = page.link(None, "city\n" + "rome\n" * 9000, "which?", *DEFAULTS)
     assert too_long == "The table is too large for a link of 30,000 characters."
-
-
-def test_the_tool_answers_as_json_or_says_why_not(page):
-    answer = json.loads(page.ask_table(CAPITALS, "which is in france, perhaps?"))
-    assert answer["answer"] == "paris" and answer["confidence"] == "not sure"
-    assert answer["cells"] == [{"row": 1, "column": 0, "text": "paris", "score": 0.9}]
-    why_not = json.loads(page.ask_table("", "which?"))
-    assert why_not == {"error": "expected a table, got none; choose a file or paste one"}
 
 
 def test_a_table_of_too_many_cells_is_refused():
