@@ -5,15 +5,19 @@ decimal one, whether the day or the month comes first, whether "9:58" is a time 
 cannot be decided keeps a plain reading or none, and `assumed` says so.
 """
 
+import dataclasses
+import datetime
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from mate_tf.tables import notations
-from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, SECONDS, TOTAL, UNITS
+from mate_tf.tables import notations, units as families
+from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, TOTAL
+from mate_tf.tables.units import FAMILIES, SECONDS, UNITS
 from mate_tf.tables.values import (
     Cell,
     Date,
@@ -48,6 +52,25 @@ DAY_NAME = re.compile(
     r"(?:date|datum|(?:^|[^a-z])(?:day|fecha|data|tag|jour|dato|tarihi?))(?:$|[^a-z])"
     r"|日付|日期|年月日|날짜|дата"
 )
+_DATE_NAME = re.compile(r"(?:^|[^a-z])(?:date|datum|fecha|tarihi?)(?:$|[^a-z])|日付|日期|날짜|дата")
+_EPOCH_NAME = re.compile(
+    r"timestamp|epoch|created|updated|modified|(?:^|[^a-z])(?:time|date|ts|at|unix)(?:$|[^a-z])"
+)
+_MONTH_NAME = re.compile(r"(?:month|monat|mois|mes|mese|mês|月)(?: ?(?:no\.?|number|#))?")
+_VERSION_NAME = re.compile(r"version|firmware|kernel|release|(?:^|[^a-z])ver(?:$|[^a-z])")
+_RECORD_NAME = re.compile(r"\bw\W?[ldt]\b|\bw\W[ldt]\W[ldt]\b|record|won.lost|win.?loss")
+_RECORD = re.compile(r"\d{1,2}-\d{1,2}-\d{1,2}")
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]?[a-z][\w.-]*)?")
+_LONG_VERSION = re.compile(r"v?\d+(?:\.\d+){2,}(?:[-+.]?[a-z][\w.-]*)?")
+_VERSION_PARTS = re.compile(r"\D*[\d.]*")
+# Days from Excel's first one to 1970 and to 2100, and seconds from 1970 to 1986 and to 2100.
+_FIRST_SERIAL, _LAST_SERIAL, _FIRST_EPOCH, _LAST_EPOCH = 25_569, 73_051, 5e8, 4.1e9
+# Sizes as `du -h` has them, in powers of 1024.
+_SIZE, _SIZE_NAME = (
+    re.compile(r"(\d+(?:\.\d+)?)([KMGTP])"),
+    re.compile(r"size|used|avail|disk|memory"),
+)
+_NAMED_UNIT = re.compile(r".*[(\[,] ?([^()\[\],]+?) ?[)\]]?")
 _LABEL_NAME = re.compile(
     r"(?:.*[\W_])?(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|"
     r"latitude|longitude)(?:[\W_].*)?|no\.?|nr\.?|number|#|rank|position"
@@ -61,6 +84,8 @@ class Convention:
     decimal: str = "."
     day_first: bool | None = None  # None: undecided
     weak_multiples: bool = False  # "5 m" is 5 million
+    unit: str = ""  # of the column's numbers, or of its name: "Weight (kg)"
+    kind: Literal["", "date", "time", "version"] = ""
 
 
 @dataclass(frozen=True)
@@ -84,13 +109,18 @@ class Column:
         units = {unit for unit, value in pairs if unit and value is not None}
         return units.pop() if len(units) == 1 else ""
 
+    @property
+    def is_unlike(self) -> bool:
+        """Whether its numbers are in units of several families, or currencies: none is largest."""
+        return self.kind == "number" and bool(unlike_units(self.units))
+
     def sum_and_average(self, totals: Collection[int] = ()) -> tuple[float | None, float | None]:
         """Both without the rows of totals, in the column's unit or seconds; None without sense."""
         is_label = self.kind == "number" and _LABEL_NAME.fullmatch(self.name.lower())
         rows = enumerate(self.values)
         values = [it for row, it in rows if isinstance(it, float) and row not in totals]
         is_of_numbers = self.kind in ("number", "duration") and values
-        if not is_of_numbers or is_label or unlike_units(self.units):
+        if not is_of_numbers or is_label or unlike_units(self.units, with_unknown=True):
             return None, None
         total = math.fsum(values)
         return total, total / len(values)
@@ -141,20 +171,66 @@ def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -
     return tuple(sorted(totals))
 
 
-def unlike_units(units: Iterable[str]) -> tuple[str, ...]:
-    """The units, if they are several known ones, which cannot be added; otherwise ()."""
-    known = tuple(filter(None, dict.fromkeys(map(_known_unit, units))))
-    return known if len(known) > 1 else ()
+def unlike_units(units: Iterable[str], with_unknown: bool = False) -> tuple[str, ...]:
+    """The units, if they are several known ones, which cannot be added; otherwise ().
+
+    Unknown ones are alike if they begin with the same two letters: "1 goal" and "3 goals".
+    """
+    by_name: dict[str, str] = {}
+    for unit in filter(None, units):
+        known = _known_unit(unit) or (_known_unit(unit.split(" ")[0]) if with_unknown else "")
+        if known:
+            by_name.setdefault(families.usual_name(known) if known in UNITS else known, known)
+        elif with_unknown and any(map(str.isalpha, unit)):
+            by_name.setdefault(unit if "/" in unit else unit[:2], unit)
+    return tuple(by_name.values()) if len(by_name) > 1 else ()
 
 
 def _known_unit(unit: str) -> str:
-    unit = unit.split(" (")[0].rstrip(".")
+    unit = unit.split(" (")[0].rstrip(".").replace(". ", " ")
     return unit if unit in UNITS or unit in CURRENCY_UNITS else ""
+
+
+def _in_one_unit(
+    cells: Sequence[Cell], numbers: list[float | None], units: list[str]
+) -> tuple[list[float | None], list[str], tuple[str, ...]]:
+    """Numbers in the unit of most cells, the units, and those that were converted.
+
+    Only units of one family are. Lengths of time in seconds and more are durations, and stay.
+    """
+    names = []
+    for cell, number, unit in zip(cells, numbers, units, strict=True):
+        name = _known_unit(unit) if number is not None else ""
+        if name in CURRENCY_UNITS:  # "pounds" may be a weight, and "ft" a length
+            word = cell.text.rsplit(" ", 1)[-1]
+            name = word if word in UNITS else name
+        names.append(name)
+    family = families.family_of(set(filter(None, names)))
+    by_name = {name: family[name] for name in dict.fromkeys(names) if name} if family else {}
+    is_of_seconds = family is FAMILIES["time"] and (
+        min(unit.factor for unit in by_name.values()) >= 1
+        or any(cell.duration is not None for cell in cells)
+    )
+    if not by_name or is_of_seconds or set(units) <= CURRENCY_UNITS | {""}:
+        return numbers, units, ()
+    ((main, _),) = Counter(by_name[name] for name in names if name).most_common(1)
+    usual = next(name for name, unit in by_name.items() if unit == main)
+    numbers = [
+        families.converted(number, by_name[name], main) if name and number is not None else number
+        for name, number in zip(names, numbers, strict=True)
+    ]
+    others = tuple(name for name, unit in by_name.items() if unit != main)
+    units = [usual if name else unit for name, unit in zip(names, units, strict=True)]
+    return numbers, units, (usual, *others) if others else ()
 
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
     """Reads all cells of a column together, in one pass for each decision."""
-    cells = [read_cell(text) for text in _with_signs(texts)]
+    cells = [read_cell(text) for text in _with_signs(_with_bytes(texts, name))]
+    if _RECORD_NAME.search(name.lower()):
+        cells = [Cell(cell.text) if _RECORD.fullmatch(cell.text) else cell for cell in cells]
+    if _VERSION_NAME.search(name.lower()) and _are_versions(cells, _VERSION):
+        return _text_column(cells, name, "version")
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
@@ -163,12 +239,15 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
     numbers, units = _with_sides(cells, numbers, units)
+    numbers, units, converted = _in_one_unit(cells, numbers, units)
     kinds = _values_by_kind(cells, numbers, units, convention, name)
     num_filled = sum(bool(cell.text) for cell in cells)
     counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
     kind: Kind = max(counts, key=counts.__getitem__)
     if counts[kind] < SHARE_OF_KIND * num_filled or not num_filled:
         kind = "text" if num_filled else "empty"
+    if kind == "text" and _are_versions(cells, _LONG_VERSION):
+        return _text_column(cells, name, "version")
     values = kinds.get(kind, [None] * len(cells))
     if kind == "duration":
         numbers = [value if isinstance(value, float) else None for value in values]
@@ -176,6 +255,9 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     assumed = []
     if kind == "number":
         assumed = of_numbers
+        if converted:
+            sentence = f"{_named(name)} has numbers in {', '.join(converted)}; "
+            assumed = [*assumed, f"{sentence}all were read in {converted[0]}."]
         if unlike := " and ".join(unlike_units(units)):
             sentence = f"{_named(name)} has numbers in {unlike}, which are not added up."
             assumed = [*assumed, sentence]
@@ -191,7 +273,55 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
                 "not read as dates; write dates such as 2024-01-31."
             ]
     parts = tuple(values), tuple(numbers), tuple(units)
-    return Column(name, kind, *parts, convention, tuple(assumed))
+    column = Column(name, kind, *parts, convention, tuple(assumed))
+    return dataclasses.replace(column, convention=_with_kind(column))
+
+
+def _with_kind(column: Column) -> Convention:
+    """The column's convention with its unit, or with its kind where that reads a question."""
+    unit = _known_unit(column.unit)
+    named = _NAMED_UNIT.fullmatch(column.name.lower())
+    if not any(column.units) and named and named[1] in UNITS:
+        unit = named[1]
+    if column.kind == "duration":
+        unit = "s"
+    kind: Any = column.kind if column.kind in ("date", "time") else ""
+    unit = unit if column.kind in ("number", "duration") and unit in UNITS else ""
+    return dataclasses.replace(column.convention, unit=unit, kind=kind)
+
+
+def _text_column(cells: Sequence[Cell], name: str, kind: Literal["version"]) -> Column:
+    none = (None,) * len(cells)
+    return Column(name, "text", none, none, ("",) * len(cells), Convention(kind=kind))
+
+
+def _are_versions(cells: Sequence[Cell], version: re.Pattern[str]) -> bool:
+    filled = [cell.text for cell in cells if cell.text]
+    return bool(filled) and all(map(version.fullmatch, filled))
+
+
+def version_number(text: str) -> float | None:
+    """A version as a number that sorts by its parts, each below 1000: 3.010 of "v3.10"."""
+    parts = re.findall(r"\d+", _VERSION_PARTS.match(text.lower())[0])
+    return (
+        sum(min(int(part), 999) / 1000.0**place for place, part in enumerate(parts[:5]))
+        if parts
+        else None
+    )
+
+
+def _with_bytes(texts: Sequence[str], name: str) -> Sequence[str]:
+    """The texts with units for sizes as `du -h` has them: "1.6G" beside "20K"."""
+    sizes = [_SIZE.fullmatch(text.strip()) for text in texts]
+    letters = {size[2] for size in sizes if size}
+    if "G" not in letters or not (len(letters) > 1 or _SIZE_NAME.search(name.lower())):
+        return texts
+    others = (text.strip(" -0B") for text, size in zip(texts, sizes, strict=True) if not size)
+    if any(not other.isdecimal() for other in others if other):
+        return texts
+    return [
+        f"{size[1]}{size[2]}iB" if size else text for text, size in zip(texts, sizes, strict=True)
+    ]
 
 
 def _with_signs(texts: Sequence[str]) -> Sequence[str]:
@@ -225,9 +355,10 @@ def _with_sides(
 
 def _are_labels(units: Sequence[str]) -> bool:
     """Whether what follows the numbers are names, as in "12 Main" and "80331 Munich", no units."""
-    others = [unit[:2] for unit in units if len(unit) > 1 and not _known_unit(unit)]
+    words = [unit for unit in units if len(unit) > 1]
+    others = [unit[:2] for unit in words if not _known_unit(unit) or unit == "us"]  # as in #88 US
     different = sum(other != others[0] for other in others)
-    return different > 0 and 2 * different >= len(others)
+    return different > 0 and 2 * different >= len(words)
 
 
 def _named(name: str) -> str:
@@ -316,13 +447,18 @@ def _values_by_kind(
             in_utc(date, cell.zone) if isinstance(date, Date) and cell.zone is not None else date
             for cell, date in zip(cells, dates, strict=True)
         ]
-    if any(dates) or YEAR_NAME.search(name.lower()):
+    of_years = YEAR_NAME.search(name.lower()) or (
+        _DATE_NAME.search(name.lower()) and all(cell.is_year for cell in cells if cell.text)
+    )
+    if any(dates) or of_years:
         dates = [
             Date(int(cell.point), None, None) if cell.is_year and cell.point else date
             for cell, date in zip(cells, dates, strict=True)
         ]
     if not any(dates) and DAY_NAME.search(name.lower()):
         dates = [day_of_digits(cell.text) for cell in cells]
+    if not any(dates) and not any(units):
+        dates = _dates_of_numbers(numbers, name.lower()) or dates
     clocks = [cell for cell in cells if cell.clock]
     lengths: list[float | Date | None] = [cell.duration for cell in cells]
     times: list[float | Date | None] = [None] * len(cells)
@@ -350,6 +486,34 @@ def _values_by_kind(
         ]
     # In the order of preference where two kinds have as many cells.
     return {"date": dates, "time": times, "duration": lengths, "number": list(numbers)}
+
+
+def _dates_of_numbers(numbers: Sequence[float | None], name: str) -> list[float | Date | None]:
+    """Dates of epochs, Excel's serial days and numbers of months; [] if the numbers are none."""
+    given = [number for number in numbers if number is not None]
+    if not given:
+        return []
+    least, most = min(given), max(given)
+
+    def dates(make: Callable[[float], Date]) -> list[float | Date | None]:
+        return [None if number is None else make(number) for number in numbers]
+
+    are_whole = all(number.is_integer() for number in given)
+    if _MONTH_NAME.fullmatch(name) and are_whole and least >= 1 and most <= 12:
+        return dates(lambda number: Date(None, int(number), None))
+    if _DATE_NAME.search(name) and least >= _FIRST_SERIAL and most < _LAST_SERIAL:
+        return dates(lambda number: _date_of_days(number - _FIRST_SERIAL, not are_whole))
+    for unit in (1.0, 1e3, 1e6) if _EPOCH_NAME.search(name) else ():  # seconds, milliseconds, ...
+        if least >= _FIRST_EPOCH * unit and most < _LAST_EPOCH * unit:
+            return dates(lambda number: _date_of_days(number / unit / 86_400, True))  # noqa: B023
+    return []
+
+
+def _date_of_days(days: float, has_time: bool) -> Date:
+    """The date so many days after 1970."""
+    seconds = round(days * 86_400, 3)
+    date = datetime.date(1970, 1, 1) + datetime.timedelta(seconds // 86_400)
+    return Date(date.year, date.month, date.day, round(seconds % 86_400, 3) if has_time else None)
 
 
 def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
