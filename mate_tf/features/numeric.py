@@ -65,12 +65,11 @@ _MILLIONS, _BILLIONS = re.compile(r"(?<=\d) ?M\b"), re.compile(r"(?<=\d) ?B\b")
 _THOUSANDS, _MULTIPLE = re.compile(r"(?<=\d)k\b"), re.compile(r"(\d)([mb])\b")
 _VERSION = re.compile(r"\d+(?:\.\d+)+|(?<=version )\d+|\bv\d+")
 _HOUR = re.compile(r"\b(\d{1,2}) ?([ap])\.?m\b\.?")
-_NOON = re.compile(r"\b(?:noon|midnight)\b")
-_WEEK = re.compile(
-    rf"(?P<which>first|last) week (?:of|in) (?P<month>{'|'.join(MONTHS)})(?:,? (?P<year>\d{{4}}))?"
-)
+_NOON, _MIDNIGHT = re.compile(r"\bnoon\b"), re.compile(r"\bmidnight\b")
+_WEEK = re.compile(rf"(first|last) week (?:of|in) ({'|'.join(MONTHS)})(?:,? (\d{{4}}))?")
 _THE_DAY = re.compile(
-    r"\b(?:on|by|after|before|since|until|from) the (\d{1,2})(?:st|nd|rd|th)\b(?= (?:and|or|in|at)\b|[?.,!]|$)"
+    r"\b(?:on|by|after|before|since|until|from) the (\d{1,2})(?:st|nd|rd|th)\b"
+    r"(?= (?:and|or|in|at)\b|[?.,!]|$)"
 )
 
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
@@ -199,8 +198,7 @@ def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericV
     if column.is_unlike:
         return {}
     if column.convention.kind == "version":
-        versions = {row: version_number(cell) for row, cell in enumerate(cells)}
-        return {row: value for row, value in versions.items() if value is not None}
+        return {row: version_number(it) for row, it in enumerate(cells) if _DIGIT.search(it)}
     if column.kind == "text":
         read = zip(cells, map(read_cell, cells), strict=True)
         return column_values(
@@ -222,7 +220,7 @@ def values_in_column(table: Table, index: int) -> dict[int, NumericValue]:
 def question_values(text: str, convention: Convention) -> tuple[NumericValue, ...]:
     """The values in a question, as version 2 reads them beside a column of that convention."""
     if convention.kind == "version":
-        return tuple(filter(None, map(version_number, _VERSION.findall(text))))
+        return tuple(map(version_number, _VERSION.findall(text)))
     values, text = _respelled(text, convention)
     reached = 0
     for match in VALUE_IN_SENTENCE.finditer(text):
@@ -233,8 +231,7 @@ def question_values(text: str, convention: Convention) -> tuple[NumericValue, ..
         number, unit = number_of(cell, convention)
         if number is not None:
             behind = _UNIT.match(text, match.end())
-            name = behind[1] if behind else unit
-            number = in_unit(number, name, convention.unit) if convention.unit else number
+            number = in_unit(number, behind[1] if behind else unit, convention.unit)
             values.append(number)
         if cell.is_year and number is not None:
             date = Date(int(number), None, None)
@@ -259,14 +256,13 @@ def _respelled(text: str, convention: Convention) -> tuple[list[NumericValue], s
     values: list[NumericValue] = []
     if convention.kind in ("date", "time"):
         text = _HOUR.sub(r"\1:00 \2m", text)
-        text = _NOON.sub(lambda match: "12:00 pm" if match[0] == "noon" else "12:00 am", text)
+        text = _NOON.sub("12:00 pm", _MIDNIGHT.sub("12:00 am", text))
     if convention.kind == "date":
         for match in _WEEK.finditer(text):
-            month = MONTHS.index(match["month"]) + 1
-            last = calendar.monthrange(int(match["year"] or 2000), month)[1]
-            first = 1 if match["which"] == "first" else last - 6
-            year = int(match["year"]) if match["year"] else None
-            values += [Date(year, month, day) for day in range(first, first + 7)]
+            month, year = MONTHS.index(match[2]) + 1, int(match[3]) if match[3] else None
+            last = calendar.monthrange(year or 2000, month)[1]
+            begin = 1 if match[1] == "first" else last - 6
+            values += [Date(year, month, day) for day in range(begin, begin + 7)]
         values += [Date(None, None, int(match[1])) for match in _THE_DAY.finditer(text)]
         text = _THE_DAY.sub("", _WEEK.sub("", text))
     return values, text

@@ -15,9 +15,10 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from mate_tf.tables import notations, units as families
+from mate_tf.tables import notations
+from mate_tf.tables import units as families
 from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, TOTAL
-from mate_tf.tables.units import FAMILIES, SECONDS, UNITS
+from mate_tf.tables.units import FAMILIES, SECONDS, UNITS, in_unit
 from mate_tf.tables.values import (
     Cell,
     Date,
@@ -61,14 +62,16 @@ _VERSION_NAME = re.compile(r"version|firmware|kernel|release|(?:^|[^a-z])ver(?:$
 _RECORD_NAME = re.compile(r"\bw\W?[ldt]\b|\bw\W[ldt]\W[ldt]\b|record|won.lost|win.?loss")
 _RECORD = re.compile(r"\d{1,2}-\d{1,2}-\d{1,2}")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]?[a-z][\w.-]*)?")
-_LONG_VERSION = re.compile(r"v?\d+(?:\.\d+){2,}(?:[-+.]?[a-z][\w.-]*)?")
-_VERSION_PARTS = re.compile(r"\D*[\d.]*")
-# Days from Excel's first one to 1970 and to 2100, and seconds from 1970 to 1986 and to 2100.
-_FIRST_SERIAL, _LAST_SERIAL, _FIRST_EPOCH, _LAST_EPOCH = 25_569, 73_051, 5e8, 4.1e9
+# Numbers that are dates by a column's name: a name, how many are a day, the day 1970-01-01, and the
+# first and last day that they may be.
+_NUMBERS_OF_DAYS = (
+    (_DATE_NAME, 1.0, 25_569.0, 0, 47_482),  # Excel's serial days
+    *((_EPOCH_NAME, 86_400.0 * unit, 0.0, 5_787, 47_482) for unit in (1, 1e3, 1e6)),
+)
 # Sizes as `du -h` has them, in powers of 1024.
 _SIZE, _SIZE_NAME = (
-    re.compile(r"(\d+(?:\.\d+)?)([KMGTP])"),
-    re.compile(r"size|used|avail|disk|memory"),
+    re.compile(r"(?:\d+(?:\.\d+)?([KMGTP])?B?|-?)"),
+    re.compile("size|used|avail|disk|mem"),
 )
 _NAMED_UNIT = re.compile(r".*[(\[,] ?([^()\[\],]+?) ?[)\]]?")
 _LABEL_NAME = re.compile(
@@ -192,36 +195,37 @@ def _known_unit(unit: str) -> str:
 
 
 def _in_one_unit(
-    cells: Sequence[Cell], numbers: list[float | None], units: list[str]
-) -> tuple[list[float | None], list[str], tuple[str, ...]]:
-    """Numbers in the unit of most cells, the units, and those that were converted.
+    cells: Sequence[Cell], numbers: Sequence[float | None], units: Sequence[str]
+) -> tuple[Sequence[float | None], Sequence[str]]:
+    """Numbers in the unit of most cells, if all are of one family.
 
-    Only units of one family are. Lengths of time in seconds and more are durations, and stay.
+    Lengths of time of a second and more are durations, and stay.
     """
-    names = []
-    for cell, number, unit in zip(cells, numbers, units, strict=True):
-        name = _known_unit(unit) if number is not None else ""
-        if name in CURRENCY_UNITS:  # "pounds" may be a weight, and "ft" a length
-            word = cell.text.rsplit(" ", 1)[-1]
-            name = word if word in UNITS else name
-        names.append(name)
+    names = [
+        _known_unit(unit) if number is not None else ""
+        for number, unit in zip(numbers, units, strict=True)
+    ]
+    words = [
+        cell.text.rsplit(" ", 1)[-1] for cell in cells
+    ]  # "pounds" may be a weight, "ft" a length
+    names = [
+        word if name in CURRENCY_UNITS and word in UNITS else name
+        for name, word in zip(names, words, strict=True)
+    ]
     family = families.family_of(set(filter(None, names)))
-    by_name = {name: family[name] for name in dict.fromkeys(names) if name} if family else {}
     is_of_seconds = family is FAMILIES["time"] and (
-        min(unit.factor for unit in by_name.values()) >= 1
+        min(family[name].factor for name in names if name) >= 1
         or any(cell.duration is not None for cell in cells)
     )
-    if not by_name or is_of_seconds or set(units) <= CURRENCY_UNITS | {""}:
-        return numbers, units, ()
-    ((main, _),) = Counter(by_name[name] for name in names if name).most_common(1)
-    usual = next(name for name, unit in by_name.items() if unit == main)
+    if not family or is_of_seconds or set(units) <= CURRENCY_UNITS | {""}:
+        return numbers, units
+    counts = Counter(family[name] for name in names if name)
+    usual = next(name for name in names if name and counts[family[name]] == max(counts.values()))
     numbers = [
-        families.converted(number, by_name[name], main) if name and number is not None else number
+        in_unit(number, name, usual) if name and number is not None else number
         for name, number in zip(names, numbers, strict=True)
     ]
-    others = tuple(name for name, unit in by_name.items() if unit != main)
-    units = [usual if name else unit for name, unit in zip(names, units, strict=True)]
-    return numbers, units, (usual, *others) if others else ()
+    return numbers, [usual if name else unit for name, unit in zip(names, units, strict=True)]
 
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
@@ -229,8 +233,9 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     cells = [read_cell(text) for text in _with_signs(_with_bytes(texts, name))]
     if _RECORD_NAME.search(name.lower()):
         cells = [Cell(cell.text) if _RECORD.fullmatch(cell.text) else cell for cell in cells]
-    if _VERSION_NAME.search(name.lower()) and _are_versions(cells, _VERSION):
-        return _text_column(cells, name, "version")
+    are_versions = _are_versions(cells, name)
+    if are_versions:
+        cells = [Cell(cell.text) for cell in cells]
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
@@ -239,15 +244,14 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
     numbers, units = _with_sides(cells, numbers, units)
-    numbers, units, converted = _in_one_unit(cells, numbers, units)
+    as_written = numbers
+    numbers, units = _in_one_unit(cells, numbers, units)
     kinds = _values_by_kind(cells, numbers, units, convention, name)
     num_filled = sum(bool(cell.text) for cell in cells)
     counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
     kind: Kind = max(counts, key=counts.__getitem__)
     if counts[kind] < SHARE_OF_KIND * num_filled or not num_filled:
         kind = "text" if num_filled else "empty"
-    if kind == "text" and _are_versions(cells, _LONG_VERSION):
-        return _text_column(cells, name, "version")
     values = kinds.get(kind, [None] * len(cells))
     if kind == "duration":
         numbers = [value if isinstance(value, float) else None for value in values]
@@ -255,9 +259,9 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     assumed = []
     if kind == "number":
         assumed = of_numbers
-        if converted:
-            sentence = f"{_named(name)} has numbers in {', '.join(converted)}; "
-            assumed = [*assumed, f"{sentence}all were read in {converted[0]}."]
+        if numbers != as_written:
+            unit = next(filter(_known_unit, units))
+            assumed = [*assumed, f"{_named(name)} has numbers in several units, read in {unit}."]
         if unlike := " and ".join(unlike_units(units)):
             sentence = f"{_named(name)} has numbers in {unlike}, which are not added up."
             assumed = [*assumed, sentence]
@@ -274,54 +278,43 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
             ]
     parts = tuple(values), tuple(numbers), tuple(units)
     column = Column(name, kind, *parts, convention, tuple(assumed))
-    return dataclasses.replace(column, convention=_with_kind(column))
+    return dataclasses.replace(column, convention=_with_kind(column, are_versions))
 
 
-def _with_kind(column: Column) -> Convention:
+def _with_kind(column: Column, are_versions: bool) -> Convention:
     """The column's convention with its unit, or with its kind where that reads a question."""
-    unit = _known_unit(column.unit)
+    if column.kind not in ("number", "duration"):
+        kind: Any = column.kind if column.kind in ("date", "time") else ""
+        return dataclasses.replace(column.convention, kind="version" if are_versions else kind)
     named = _NAMED_UNIT.fullmatch(column.name.lower())
-    if not any(column.units) and named and named[1] in UNITS:
-        unit = named[1]
-    if column.kind == "duration":
-        unit = "s"
-    kind: Any = column.kind if column.kind in ("date", "time") else ""
-    unit = unit if column.kind in ("number", "duration") and unit in UNITS else ""
-    return dataclasses.replace(column.convention, unit=unit, kind=kind)
+    unit = _known_unit(column.unit) or (named[1] if named and not any(column.units) else "")
+    unit = "s" if column.kind == "duration" else unit
+    return dataclasses.replace(column.convention, unit=unit if unit in UNITS else "")
 
 
-def _text_column(cells: Sequence[Cell], name: str, kind: Literal["version"]) -> Column:
-    none = (None,) * len(cells)
-    return Column(name, "text", none, none, ("",) * len(cells), Convention(kind=kind))
+def _are_versions(cells: Sequence[Cell], name: str) -> bool:
+    """Whether all are versions, by the name or with three parts, and mostly no dates."""
+    filled = [cell for cell in cells if cell.text]
+    are_long = all(cell.text.count(".") > 1 for cell in filled)
+    are_dates = 2 * sum(cell.date is not None for cell in filled) >= len(filled)
+    is_named = _VERSION_NAME.search(name.lower()) or (are_long and not are_dates)
+    return bool(is_named) and all(_VERSION.fullmatch(cell.text) for cell in filled)
 
 
-def _are_versions(cells: Sequence[Cell], version: re.Pattern[str]) -> bool:
-    filled = [cell.text for cell in cells if cell.text]
-    return bool(filled) and all(map(version.fullmatch, filled))
-
-
-def version_number(text: str) -> float | None:
+def version_number(text: str) -> float:
     """A version as a number that sorts by its parts, each below 1000: 3.010 of "v3.10"."""
-    parts = re.findall(r"\d+", _VERSION_PARTS.match(text.lower())[0])
-    return (
-        sum(min(int(part), 999) / 1000.0**place for place, part in enumerate(parts[:5]))
-        if parts
-        else None
-    )
+    parts = re.findall(r"\d+", text.split("-")[0])
+    return sum(min(int(part), 999) / 1000.0**place for place, part in enumerate(parts))
 
 
 def _with_bytes(texts: Sequence[str], name: str) -> Sequence[str]:
     """The texts with units for sizes as `du -h` has them: "1.6G" beside "20K"."""
     sizes = [_SIZE.fullmatch(text.strip()) for text in texts]
-    letters = {size[2] for size in sizes if size}
-    if "G" not in letters or not (len(letters) > 1 or _SIZE_NAME.search(name.lower())):
+    letters = {size[1] for size in sizes if size} - {None}
+    are_several = len(letters) > 1 or _SIZE_NAME.search(name.lower())
+    if "G" not in letters or None in sizes or not are_several:
         return texts
-    others = (text.strip(" -0B") for text, size in zip(texts, sizes, strict=True) if not size)
-    if any(not other.isdecimal() for other in others if other):
-        return texts
-    return [
-        f"{size[1]}{size[2]}iB" if size else text for text, size in zip(texts, sizes, strict=True)
-    ]
+    return [re.sub("([KMGTP])$", r"\1iB", text.strip()) for text in texts]
 
 
 def _with_signs(texts: Sequence[str]) -> Sequence[str]:
@@ -491,29 +484,21 @@ def _values_by_kind(
 def _dates_of_numbers(numbers: Sequence[float | None], name: str) -> list[float | Date | None]:
     """Dates of epochs, Excel's serial days and numbers of months; [] if the numbers are none."""
     given = [number for number in numbers if number is not None]
-    if not given:
-        return []
-    least, most = min(given), max(given)
-
-    def dates(make: Callable[[float], Date]) -> list[float | Date | None]:
-        return [None if number is None else make(number) for number in numbers]
-
-    are_whole = all(number.is_integer() for number in given)
-    if _MONTH_NAME.fullmatch(name) and are_whole and least >= 1 and most <= 12:
-        return dates(lambda number: Date(None, int(number), None))
-    if _DATE_NAME.search(name) and least >= _FIRST_SERIAL and most < _LAST_SERIAL:
-        return dates(lambda number: _date_of_days(number - _FIRST_SERIAL, not are_whole))
-    for unit in (1.0, 1e3, 1e6) if _EPOCH_NAME.search(name) else ():  # seconds, milliseconds, ...
-        if least >= _FIRST_EPOCH * unit and most < _LAST_EPOCH * unit:
-            return dates(lambda number: _date_of_days(number / unit / 86_400, True))  # noqa: B023
+    if _MONTH_NAME.fullmatch(name) and all(number in range(1, 13) for number in given):
+        return [number and Date(None, int(number), None) for number in numbers]
+    for named, size, first, least, most in _NUMBERS_OF_DAYS if given else ():
+        days = [number if number is None else number / size - first for number in numbers]
+        if named.search(name) and all(day is None or least <= day < most for day in days):
+            has_time = any(day and day % 1 for day in days)
+            return [day if day is None else _date_of_days(day, has_time) for day in days]
     return []
 
 
 def _date_of_days(days: float, has_time: bool) -> Date:
     """The date so many days after 1970."""
-    seconds = round(days * 86_400, 3)
-    date = datetime.date(1970, 1, 1) + datetime.timedelta(seconds // 86_400)
-    return Date(date.year, date.month, date.day, round(seconds % 86_400, 3) if has_time else None)
+    day, seconds = divmod(round(days * 86_400, 3), 86_400)
+    date = datetime.date.fromordinal(datetime.date(1970, 1, 1).toordinal() + int(day))
+    return Date(*date.timetuple()[:3], round(seconds, 3) if has_time else None)
 
 
 def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:

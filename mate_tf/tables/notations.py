@@ -7,7 +7,7 @@ graph of an exported model (serving/text_signature.py).
 import re
 import unicodedata
 
-from mate_tf.tables.units import GLUED_UNITS, SECONDS
+from mate_tf.tables.units import GLUED_UNITS
 
 _NO_VALUES = (
     ". .. ... \u2026 ? : n/a na n.a. n.a n/d n.d. n/c n/k nan nat null none nil tba tbc tbd "

@@ -1,10 +1,11 @@
 """Units in families, so that 800 MB is less than 1.2 GB, and kilograms are not added to metres.
 
 A unit's factor and offset give a number in the base unit of its family. A unit may be of several
-families: "m" is a metre, a minute beside hours and a month beside years. Then those beside it decide.
+families: "m" is a metre, a minute beside hours and a month beside years.
 """
 
 import functools
+import re
 from collections.abc import Collection
 from typing import NamedTuple
 
@@ -21,7 +22,8 @@ _FAMILIES = {
     'km kms kilometre kilometres kilometer kilometers 1e3; in inch inches " 0.0254;'
     "ft feet foot ' 0.3048; yd yds yard yards 0.9144; mi mile miles 1609.344; nmi 1852",
     "area": "m2 m² sqm sq|m 1; cm2 cm² 1e-4; km2 km² sq|km 1e6; ha hectare hectares 1e4;"
-    "acre acres ac 4046.8564224; sq|ft sqft ft2 ft² 0.09290304; sq|mi sq|miles mi2 mi² 2589988.110336",
+    "acre acres ac 4046.8564224; sq|ft sqft ft2 ft² 0.09290304;"
+    "sq|mi sq|miles mi2 mi² 2589988.110336",
     "volume": "l litre litres liter liters 1; ml 1e-3; cl 1e-2; dl 0.1; hl 100; m3 m³ 1e3;"
     "cm3 cm³ cc 1e-3; gal gallon gallons 3.785411784; qt quart quarts 0.946352946;"
     "pint pints 0.473176473; cup cups 0.2365882365; tbsp 0.01478676478125; tsp 0.00492892159375",
@@ -58,13 +60,12 @@ class Unit(NamedTuple):
 
 
 def _units(text: str) -> dict[str, Unit]:
-    units = {}
-    for entry in text.split(";"):
-        words = entry.split()
-        names = [word for word in words if not word[0].isdecimal()]
-        unit = Unit(*map(float, words[len(names) :]))
-        units.update((name.replace("|", " "), unit) for name in names)
-    return units
+    entries = re.findall(r"([^;]+?)((?: [\d.e-]+)+)(?:;|$)", text)
+    return {
+        name.replace("|", " "): Unit(*map(float, numbers.split()))
+        for names, numbers in entries
+        for name in names.split()
+    }
 
 
 FAMILIES = {family: _units(text) for family, text in _FAMILIES.items()}
@@ -86,14 +87,10 @@ def usual_name(name: str) -> str:
     return next(other for other, unit in family.items() if unit == family[name])
 
 
-def converted(number: float, unit: Unit, other: Unit) -> float:
-    """A number of one unit in another one of its family, to 12 digits."""
-    if unit == other:
-        return number
-    return float(f"{(number * unit.factor + unit.offset - other.offset) / other.factor:.12g}")
-
-
 def in_unit(number: float, name: str, other: str) -> float:
-    """A number of the unit `name` in the unit `other`; as it is if they are of no one family."""
+    """A number of one unit in another one, to 12 digits; as it is if no family has both."""
     family = family_of([name, other])
-    return converted(number, family[name], family[other]) if family else number
+    if not family or family[name] == family[other]:
+        return number
+    of, to = family[name], family[other]
+    return float(f"{(number * of.factor + of.offset - to.offset) / to.factor:.12g}")
