@@ -59,8 +59,8 @@ _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
 
 # What a question says of numbers with units, of versions, times and days.
-_UNIT = re.compile(rf"[ -]?({any_of(UNITS - {'in', 'a'})})(?![^\W\d_])")
-_GLUED = re.compile(rf"(\d)({any_of(name for name in UNITS if name.isalpha())})\b")
+_UNIT = re.compile(rf"[ -]?({any_of(UNITS - {'in', 'a', 's'})})(?![^\W\d_])")
+_GLUED = re.compile(rf"(\d)({any_of(it for it in UNITS - {'s'} if it.isalpha())})\b")  # no 1990s
 _MILLIONS, _BILLIONS = re.compile(r"(?<=\d) ?M\b"), re.compile(r"(?<=\d) ?B\b")
 _THOUSANDS, _MULTIPLE = re.compile(r"(?<=\d)k\b"), re.compile(r"(\d)([mb])\b")
 _VERSION = re.compile(r"\d+(?:\.\d+)+|(?<=version )\d+|\bv\d+")

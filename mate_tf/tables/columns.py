@@ -68,11 +68,8 @@ _NUMBERS_OF_DAYS = (
     (_DATE_NAME, 1.0, 25_569.0, 0, 47_482),  # Excel's serial days
     *((_EPOCH_NAME, 86_400.0 * unit, 0.0, 5_787, 47_482) for unit in (1, 1e3, 1e6)),
 )
-# Sizes as `du -h` has them, in powers of 1024.
-_SIZE, _SIZE_NAME = (
-    re.compile(r"(?:\d+(?:\.\d+)?([KMGTP])?B?|-?)"),
-    re.compile("size|used|avail|disk|mem"),
-)
+_SIZE = re.compile(r"(?:\d+(?:\.\d+)?([KMGTP])?B?|-?)")  # as `du -h` has them
+_SIZE_NAME = re.compile("size|used|avail|disk|mem")
 _NAMED_UNIT = re.compile(r".*[(\[,] ?([^()\[\],]+?) ?[)\]]?")
 _LABEL_NAME = re.compile(
     r"(?:.*[\W_])?(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|"
@@ -201,28 +198,21 @@ def _in_one_unit(
 
     Lengths of time of a second and more are durations, and stay.
     """
-    names = [
-        _known_unit(unit) if number is not None else ""
-        for number, unit in zip(numbers, units, strict=True)
-    ]
-    words = [
-        cell.text.rsplit(" ", 1)[-1] for cell in cells
-    ]  # "pounds" may be a weight, "ft" a length
-    names = [
-        word if name in CURRENCY_UNITS and word in UNITS else name
-        for name, word in zip(names, words, strict=True)
-    ]
+    names = []
+    for cell, number, unit in zip(cells, numbers, units, strict=True):
+        word = cell.text.rsplit(" ", 1)[-1]  # "pounds" may be a weight, and "ft" a length
+        unit = word if unit in CURRENCY_UNITS and word in UNITS else _known_unit(unit)
+        names.append(unit if number is not None else "")
     family = families.family_of(set(filter(None, names)))
-    is_of_seconds = family is FAMILIES["time"] and (
-        min(family[name].factor for name in names if name) >= 1
-        or any(cell.duration is not None for cell in cells)
+    is_of_lengths = family is FAMILIES["time"] and (
+        all(family[name].factor >= 1 for name in names if name) or any(it.duration for it in cells)
     )
-    if not family or is_of_seconds or set(units) <= CURRENCY_UNITS | {""}:
+    if not family or is_of_lengths or set(units) <= CURRENCY_UNITS | {""}:
         return numbers, units
     counts = Counter(family[name] for name in names if name)
     usual = next(name for name in names if name and counts[family[name]] == max(counts.values()))
     numbers = [
-        in_unit(number, name, usual) if name and number is not None else number
+        number if number is None else in_unit(number, name, usual)
         for name, number in zip(names, numbers, strict=True)
     ]
     return numbers, [usual if name else unit for name, unit in zip(names, units, strict=True)]
@@ -231,11 +221,10 @@ def _in_one_unit(
 def read_column(texts: Sequence[str], name: str = "") -> Column:
     """Reads all cells of a column together, in one pass for each decision."""
     cells = [read_cell(text) for text in _with_signs(_with_bytes(texts, name))]
-    if _RECORD_NAME.search(name.lower()):
-        cells = [Cell(cell.text) if _RECORD.fullmatch(cell.text) else cell for cell in cells]
     are_versions = _are_versions(cells, name)
-    if are_versions:
-        cells = [Cell(cell.text) for cell in cells]
+    are_texts = _VERSION if are_versions else _RECORD if _RECORD_NAME.search(name.lower()) else None
+    if are_texts:
+        cells = [Cell(cell.text) if are_texts.fullmatch(cell.text) else cell for cell in cells]
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
@@ -260,8 +249,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     if kind == "number":
         assumed = of_numbers
         if numbers != as_written:
-            unit = next(filter(_known_unit, units))
-            assumed = [*assumed, f"{_named(name)} has numbers in several units, read in {unit}."]
+            sentence = f"{_named(name)} has numbers in several units, which were read in "
+            assumed = [*assumed, f"{sentence}{next(filter(_known_unit, units))}."]
         if unlike := " and ".join(unlike_units(units)):
             sentence = f"{_named(name)} has numbers in {unlike}, which are not added up."
             assumed = [*assumed, sentence]
@@ -295,10 +284,10 @@ def _with_kind(column: Column, are_versions: bool) -> Convention:
 def _are_versions(cells: Sequence[Cell], name: str) -> bool:
     """Whether all are versions, by the name or with three parts, and mostly no dates."""
     filled = [cell for cell in cells if cell.text]
-    are_long = all(cell.text.count(".") > 1 for cell in filled)
     are_dates = 2 * sum(cell.date is not None for cell in filled) >= len(filled)
-    is_named = _VERSION_NAME.search(name.lower()) or (are_long and not are_dates)
-    return bool(is_named) and all(_VERSION.fullmatch(cell.text) for cell in filled)
+    fewest = 1 if _VERSION_NAME.search(name.lower()) else 2
+    are_versions = (_VERSION.fullmatch(it.text) and it.text.count(".") >= fewest for it in filled)
+    return all(are_versions) and (fewest == 1 or not are_dates)
 
 
 def version_number(text: str) -> float:
