@@ -22,7 +22,6 @@ import calendar
 import datetime
 import functools
 import math
-import operator
 import re
 import struct
 from collections import defaultdict
@@ -30,7 +29,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mate_tf.features.normalization import normalize_for_match
-from mate_tf.tables.columns import Column, Convention, date_of, number_of, version_number
+from mate_tf.tables.columns import (
+    Column,
+    Convention,
+    date_of,
+    number_of,
+    seconds_of_clock,
+    unlike_units,
+    version_number,
+)
 from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE, any_of
 from mate_tf.tables.table import Table
 from mate_tf.tables.units import UNITS, in_unit
@@ -195,8 +202,8 @@ def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericV
     A column of text has those of `column_values`, which order "Apollo 11" and "Apollo 12". Years
     without other numbers are Dates; questions can compare both numbers and dates with them.
     """
-    if column.is_unlike:
-        return {}
+    if column.kind == "number" and unlike_units(column.units):
+        return {}  # none of $50 and €45 is largest
     if column.convention.kind == "version":
         return {row: version_number(it) for row, it in enumerate(cells) if _DIGIT.search(it)}
     if column.kind == "text":
@@ -227,19 +234,17 @@ def question_values(text: str, convention: Convention) -> tuple[NumericValue, ..
         values += text_values(text[reached : match.start()])
         reached = match.end()
         cell = read_cell(match[0])
-        date = date_of(cell, convention)
-        number, unit = number_of(cell, convention)
+        date, (number, unit) = date_of(cell, convention), number_of(cell, convention)
         if number is not None:
             behind = _UNIT.match(text, match.end())
             number = in_unit(number, behind[1] if behind else unit, convention.unit)
             values.append(number)
         if cell.is_year and number is not None:
-            date = Date(int(number), None, None)
+            date = Date(int(match[0]), None, None)
         if date is not None:
             values.append(date)
         elif number is None and cell.clock:
-            sizes = (3600, 60, 1) if len(cell.clock) > 1 else (1,)
-            time = float(sum(map(operator.mul, cell.clock, sizes)))
+            time = seconds_of_clock(cell.clock)
             values.append(Date(None, None, None, time) if convention.kind == "date" else time)
         elif cell.duration is not None:
             values.append(cell.duration)

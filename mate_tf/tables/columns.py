@@ -109,11 +109,6 @@ class Column:
         units = {unit for unit, value in pairs if unit and value is not None}
         return units.pop() if len(units) == 1 else ""
 
-    @property
-    def is_unlike(self) -> bool:
-        """Whether its numbers are in units of several families, or currencies: none is largest."""
-        return self.kind == "number" and bool(unlike_units(self.units))
-
     def sum_and_average(self, totals: Collection[int] = ()) -> tuple[float | None, float | None]:
         """Both without the rows of totals, in the column's unit or seconds; None without sense."""
         is_label = self.kind == "number" and _LABEL_NAME.fullmatch(self.name.lower())
@@ -252,7 +247,9 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
             sentence = f"{_named(name)} has numbers in several units, which were read in "
             assumed = [*assumed, f"{sentence}{next(filter(_known_unit, units))}."]
         if unlike := " and ".join(unlike_units(units)):
-            sentence = f"{_named(name)} has numbers in {unlike}, which are not added up."
+            sentence = (
+                f"{_named(name)} has numbers in {unlike}, which are not added up or compared."
+            )
             assumed = [*assumed, sentence]
     elif kind == "date":
         assumed = of_dates
@@ -447,7 +444,7 @@ def _values_by_kind(
     if clocks:
         as_time = _are_times(clocks, name, any(length is not None for length in lengths))
         in_hours = as_time or _is_of_hours(name)
-        seconds = [_seconds(cell.clock, in_hours) if cell.clock else None for cell in cells]
+        seconds = [seconds_of_clock(cell.clock, in_hours) if cell.clock else None for cell in cells]
         if as_time:
             times = [  # 9h beside 9h30
                 3600 * number if number is not None and unit == "h" and 0 <= number < 24 else time
@@ -517,7 +514,8 @@ def _can_be_time(clock: tuple[float, ...]) -> bool:
     return is_within and clock[-1] == int(clock[-1])
 
 
-def _seconds(clock: tuple[float, ...], in_hours: bool) -> float:
+def seconds_of_clock(clock: tuple[float, ...], in_hours: bool = True) -> float:
+    """Seconds of a cell's clock; `in_hours` if two numbers are hours and minutes."""
     if len(clock) == 1:
         return clock[0]
     # Two numbers are hours and minutes of a time, minutes and seconds of a length.

@@ -68,12 +68,10 @@ _PART = re.compile(
 )
 _REMARK = re.compile(r" ?\([^()]*\)$")
 _ZONE_NAME = re.compile(r" \([a-z ]+ time\)$")
-# Characters that say the direction of a text, and signs of feet and inches.
-_MARKS = {
+# Signs of feet and inches, a Greek letter for micro, and marks of a text's direction.
+_PLAIN_MARKS = {
+    **dict(zip("\u2019\u2032\u2033\u201d\u066b\u066c\uffe5\u03bc", "''\"\".,¥\u00b5", strict=True)),
     **dict.fromkeys("\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069", ""),
-    **dict.fromkeys("\u2033\u201d", '"'),
-    "\u2032": "'",
-    "\u03bc": "\u00b5",  # Greek and the sign of micro
 }
 LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
@@ -97,9 +95,7 @@ def _plain_character(character: str) -> str:
         return chr(ord(character) - 0xFEE0).lower()
     if character.isdecimal():
         return str(unicodedata.decimal(character))
-    return {"\u2019": "'", "\u066b": ".", "\u066c": ",", "\uffe5": "¥", **_MARKS}.get(
-        character, notations.FRACTIONS.get(character, character)
-    )
+    return _PLAIN_MARKS.get(character, notations.FRACTIONS.get(character, character))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -327,22 +323,18 @@ def _in_parts(text: str) -> Cell | None:
     parts = list(_PART.finditer(whole))
     if len(parts) < 2 or "".join(part[0] for part in parts) != whole:
         return None
-    numbers = [float(part[1].replace(",", ".")) for part in parts]
-    names = [part[2] for part in parts]
-    if all(name in units.SECONDS for name in names):
-        sizes = (units.SECONDS[name] for name in names)
-        return Cell(text, duration=sum(map(operator.mul, numbers, sizes)))
-    family = units.family_of(names)
-    if not family or any(not number.is_integer() for number in numbers[:-1]):
+    names, time = [part[2] for part in parts], units.FAMILIES["time"]
+    family = time if time.keys() >= set(names) else units.family_of(names)
+    if not family:
         return None
+    numbers = [float(part[1].replace(",", ".")) for part in parts]
     factors = [family[name].factor for name in names]
-    rests = map(operator.mul, numbers[1:], factors[1:])
-    if any(rest >= factor for rest, factor in zip(rests, factors[:-1], strict=True)):
+    in_base = list(map(operator.mul, numbers, factors))
+    if family is time:
+        return Cell(text, duration=sum(in_base))
+    if any(map(operator.ge, in_base[1:], factors)) or any(number % 1 for number in numbers[:-1]):
         return None  # 4 kg 9 lb are twice the same
-    value = sum(
-        units.in_unit(number, name, names[0]) for number, name in zip(numbers, names, strict=True)
-    )
-    value = float(f"{value:.12g}")
+    value = float(f"{sum(in_base) / factors[0]:.12g}")
     return Cell(text, value, value, units.usual_name(names[0]))
 
 
