@@ -187,8 +187,8 @@ def _known_unit(unit: str) -> str:
 
 
 def _in_one_unit(
-    cells: Sequence[Cell], numbers: Sequence[float | None], units: Sequence[str]
-) -> tuple[Sequence[float | None], Sequence[str]]:
+    cells: Sequence[Cell], numbers: list[float | None], units: list[str]
+) -> tuple[list[float | None], list[str]]:
     """Numbers in the unit of most cells, if all are of one family.
 
     Lengths of time of a second and more are durations, and stay.
