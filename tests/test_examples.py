@@ -90,6 +90,12 @@ def test_the_guide_to_the_layers_runs(tmp_path, monkeypatch):
     assert names["context"].shape == (512, 4, 64, 8)
 
 
+def test_the_guide_to_tables_adds_up_sizes(capsys):
+    run_blocks("docs/tables.md")
+    (block,) = blocks_of("docs/tables.md")
+    assert capsys.readouterr().out.splitlines() == re.findall("  # (.*)", block)
+
+
 @pytest.mark.medium
 def test_the_guide_to_the_library_runs_and_is_answered_right(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)

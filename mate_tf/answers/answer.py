@@ -324,9 +324,10 @@ def answer_of_cells(
         return computed(format_number(count), count)
     if operator.of_numbers is not None:
         pairs = zip(columns, cells, strict=True)
-        if unlike := unlike_units(column.units[cell.row] for column, cell in pairs):
-            name, units = aggregation.lower(), " and ".join(unlike)
-            note = f"no {name} was computed, because the numbers are in {units}"
+        units = [column.units[cell.row] for column, cell in pairs]
+        if unlike := unlike_units(units, with_unknown=not operator.of_two):
+            name, several = aggregation.lower(), " and ".join(unlike)
+            note = f"no {name} was computed, because the numbers are in {several}"
             has_number = any(number is not None for number in numbers)
             return dataclasses.replace(by_themselves, note=note) if has_number else None
         value = _calculated(table, cells, numbers, operator)

@@ -18,6 +18,7 @@ February 29 needs a year. Only a hyphen is a minus sign.
 The time of every function is linear in the length of its texts, except for sorting.
 """
 
+import calendar
 import datetime
 import functools
 import math
@@ -28,9 +29,18 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mate_tf.features.normalization import normalize_for_match
-from mate_tf.tables.columns import Column, Convention, date_of, number_of
-from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE
+from mate_tf.tables.columns import (
+    Column,
+    Convention,
+    date_of,
+    number_of,
+    seconds_of_clock,
+    unlike_units,
+    version_number,
+)
+from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE, any_of
 from mate_tf.tables.table import Table
+from mate_tf.tables.units import UNITS, in_unit
 from mate_tf.tables.values import Date, plain_text, read_cell
 
 NumericValue = float | Date
@@ -54,6 +64,20 @@ LEAST_TOO_LARGE = 2.0**128 - 2.0**103  # numbers from here on round to infinity
 _WORD = re.compile(r"[^\W_]+")
 _DIGIT = re.compile(r"\d")
 _ORDINAL_SUFFIX = re.compile("(?:st|nd|rd|th)$")
+
+# What a question says of numbers with units, of versions, times and days.
+_UNIT = re.compile(rf"[ -]?({any_of(UNITS - {'in', 'a', 's'})})(?![^\W\d_])")
+_GLUED = re.compile(rf"(\d)({any_of(it for it in UNITS - {'s'} if it.isalpha())})\b")  # no 1990s
+_MILLIONS, _BILLIONS = re.compile(r"(?<=\d) ?M\b"), re.compile(r"(?<=\d) ?B\b")
+_THOUSANDS, _MULTIPLE = re.compile(r"(?<=\d)k\b"), re.compile(r"(\d)([mb])\b")
+_VERSION = re.compile(r"\d+(?:\.\d+)+|(?<=version )\d+|\bv\d+")
+_HOUR = re.compile(r"\b(\d{1,2}) ?([ap])\.?m\b\.?")
+_NOON, _MIDNIGHT = re.compile(r"\bnoon\b"), re.compile(r"\bmidnight\b")
+_WEEK = re.compile(rf"(first|last) week (?:of|in) ({'|'.join(MONTHS)})(?:,? (\d{{4}}))?")
+_THE_DAY = re.compile(
+    r"\b(?:on|by|after|before|since|until|from) the (\d{1,2})(?:st|nd|rd|th)\b"
+    r"(?= (?:and|or|in|at)\b|[?.,!]|$)"
+)
 
 _MONTH_NUMBERS = {month[:3]: number for number, month in enumerate(MONTHS, start=1)}
 WEEKDAYS = "monday tuesday wednesday thursday friday saturday sunday".split()
@@ -178,6 +202,10 @@ def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericV
     A column of text has those of `column_values`, which order "Apollo 11" and "Apollo 12". Years
     without other numbers are Dates; questions can compare both numbers and dates with them.
     """
+    if column.kind == "number" and unlike_units(column.units):
+        return {}  # none of $50 and €45 is largest
+    if column.convention.kind == "version":
+        return {row: version_number(it) for row, it in enumerate(cells) if _DIGIT.search(it)}
     if column.kind == "text":
         read = zip(cells, map(read_cell, cells), strict=True)
         return column_values(
@@ -198,26 +226,51 @@ def values_in_column(table: Table, index: int) -> dict[int, NumericValue]:
 
 def question_values(text: str, convention: Convention) -> tuple[NumericValue, ...]:
     """The values in a question, as version 2 reads them beside a column of that convention."""
-    text = plain_text(text)
-    values: list[NumericValue] = []
+    if convention.kind == "version":
+        return tuple(map(version_number, _VERSION.findall(text)))
+    values, text = _respelled(text, convention)
     reached = 0
     for match in VALUE_IN_SENTENCE.finditer(text):
         values += text_values(text[reached : match.start()])
         reached = match.end()
         cell = read_cell(match[0])
-        date, number = date_of(cell, convention), number_of(cell, convention)[0]
+        date, (number, unit) = date_of(cell, convention), number_of(cell, convention)
         if number is not None:
+            behind = _UNIT.match(text, match.end())
+            number = in_unit(number, behind[1] if behind else unit, convention.unit)
             values.append(number)
         if cell.is_year and number is not None:
-            date = Date(int(number), None, None)
+            date = Date(int(match[0]), None, None)
         if date is not None:
             values.append(date)
-        elif number is None and len(cell.clock) > 1:
-            hours, minutes, *seconds = cell.clock
-            values.append(hours * 3600 + minutes * 60 + sum(seconds))
-        elif cell.is_time or cell.duration is not None:
-            values.append(cell.clock[0] if cell.is_time else cell.duration or 0.0)
+        elif number is None and cell.clock:
+            time = seconds_of_clock(cell.clock)
+            values.append(Date(None, None, None, time) if convention.kind == "date" else time)
+        elif cell.duration is not None:
+            values.append(cell.duration)
     return (*values, *text_values(text[reached:]))
+
+
+def _respelled(text: str, convention: Convention) -> tuple[list[NumericValue], str]:
+    """Days that a question about dates names, and the rest of it in the words of cells."""
+    if not convention.unit:
+        text = _BILLIONS.sub(" billion", _MILLIONS.sub(" million", text))
+    text = _MULTIPLE.sub(r"\1 \2", _THOUSANDS.sub(" thousand", plain_text(text)))
+    if convention.unit:
+        text = _GLUED.sub(r"\1 \2", text)
+    values: list[NumericValue] = []
+    if convention.kind in ("date", "time"):
+        text = _HOUR.sub(r"\1:00 \2m", text)
+        text = _NOON.sub("12:00 pm", _MIDNIGHT.sub("12:00 am", text))
+    if convention.kind == "date":
+        for match in _WEEK.finditer(text):
+            month, year = MONTHS.index(match[2]) + 1, int(match[3]) if match[3] else None
+            last = calendar.monthrange(year or 2000, month)[1]
+            begin = 1 if match[1] == "first" else last - 6
+            values += [Date(year, month, day) for day in range(begin, begin + 7)]
+        values += [Date(None, None, int(match[1])) for match in _THE_DAY.finditer(text)]
+        text = _THE_DAY.sub("", _WEEK.sub("", text))
+    return values, text
 
 
 def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:

@@ -120,7 +120,7 @@ def graph_wordpiece(wordpiece: Wordpiece) -> Callable[[tf.Tensor], tf.RaggedTens
     return tokenize
 
 
-_CURRENCY, _UNIT = (notations.any_of(names) for names in (notations.CURRENCIES, notations.UNITS))
+_CURRENCY, _UNIT = map(notations.any_of, (notations.CURRENCIES, notations.GLUED_UNITS))
 _MINUS = "[-\N{MINUS SIGN}]"
 _SIGN = rf"(?:\+|({_MINUS}))?"
 _DIGITS = r"(?:[1-9]\d{0,2}(?:,\d{3})+|0|[1-9]\d*)(?:\.\d*)?|\.\d+"

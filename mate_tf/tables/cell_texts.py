@@ -11,7 +11,8 @@ from numbers import Real
 from operator import eq, ge, gt, le, lt, ne
 from typing import Any
 
-from mate_tf.tables.notations import GLUED_MULTIPLES, NO_MONEY, UNITS
+from mate_tf.tables.notations import GLUED_MULTIPLES, NO_MONEY
+from mate_tf.tables.units import GLUED_UNITS
 from mate_tf.tables.values import clock_text
 
 
@@ -150,7 +151,7 @@ def shown_number(value: float, number_format: str) -> str:
         shown = shown.removesuffix("0") if "." in shown else shown
     head, point, tail = shown.rstrip(".").partition(".")
     sign = sign if digits else ""
-    is_read = after.lower() in UNITS | GLUED_MULTIPLES.keys()
+    is_read = after.lower() in GLUED_UNITS | GLUED_MULTIPLES.keys()
     space = " " if after[:1].isalpha() and not is_read else ""
     return f"{sign}{before}{head.zfill(least)}{point}{tail}{space}{after}"
 

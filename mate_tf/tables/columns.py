@@ -5,15 +5,20 @@ decimal one, whether the day or the month comes first, whether "9:58" is a time 
 cannot be decided keeps a plain reading or none, and `assumed` says so.
 """
 
+import dataclasses
+import datetime
 import itertools
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from mate_tf.tables import notations
-from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, SECONDS, TOTAL, UNITS
+from mate_tf.tables import units as families
+from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, TOTAL
+from mate_tf.tables.units import FAMILIES, SECONDS, UNITS, in_unit
 from mate_tf.tables.values import (
     Cell,
     Date,
@@ -48,6 +53,24 @@ DAY_NAME = re.compile(
     r"(?:date|datum|(?:^|[^a-z])(?:day|fecha|data|tag|jour|dato|tarihi?))(?:$|[^a-z])"
     r"|日付|日期|年月日|날짜|дата"
 )
+_DATE_NAME = re.compile(r"(?:^|[^a-z])(?:date|datum|fecha|tarihi?)(?:$|[^a-z])|日付|日期|날짜|дата")
+_EPOCH_NAME = re.compile(
+    r"timestamp|epoch|created|updated|modified|(?:^|[^a-z])(?:time|date|ts|at|unix)(?:$|[^a-z])"
+)
+_MONTH_NAME = re.compile(r"(?:month|monat|mois|mes|mese|mês|月)(?: ?(?:no\.?|number|#))?")
+_VERSION_NAME = re.compile(r"version|firmware|kernel|release|(?:^|[^a-z])ver(?:$|[^a-z])")
+_RECORD_NAME = re.compile(r"\bw\W?[ldt]\b|\bw\W[ldt]\W[ldt]\b|record|won.lost|win.?loss")
+_RECORD = re.compile(r"\d{1,2}-\d{1,2}-\d{1,2}")
+_VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]?[a-z][\w.-]*)?")
+# Numbers that are dates by a column's name: a name, how many are a day, the day 1970-01-01, and the
+# first and last day that they may be.
+_NUMBERS_OF_DAYS = (
+    (_DATE_NAME, 1.0, 25_569.0, 0, 47_482),  # Excel's serial days
+    *((_EPOCH_NAME, 86_400.0 * unit, 0.0, 5_787, 47_482) for unit in (1, 1e3, 1e6)),
+)
+_SIZE = re.compile(r"(?:\d+(?:\.\d+)?([KMGTP])?B?|-?)")  # as `du -h` has them
+_SIZE_NAME = re.compile("size|used|avail|disk|mem")
+_NAMED_UNIT = re.compile(r".*[(\[,] ?([^()\[\],]+?) ?[)\]]?")
 _LABEL_NAME = re.compile(
     r"(?:.*[\W_])?(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|"
     r"latitude|longitude)(?:[\W_].*)?|no\.?|nr\.?|number|#|rank|position"
@@ -61,6 +84,8 @@ class Convention:
     decimal: str = "."
     day_first: bool | None = None  # None: undecided
     weak_multiples: bool = False  # "5 m" is 5 million
+    unit: str = ""  # of the column's numbers, or of its name: "Weight (kg)"
+    kind: Literal["", "date", "time", "version"] = ""
 
 
 @dataclass(frozen=True)
@@ -90,7 +115,7 @@ class Column:
         rows = enumerate(self.values)
         values = [it for row, it in rows if isinstance(it, float) and row not in totals]
         is_of_numbers = self.kind in ("number", "duration") and values
-        if not is_of_numbers or is_label or unlike_units(self.units):
+        if not is_of_numbers or is_label or unlike_units(self.units, with_unknown=True):
             return None, None
         total = math.fsum(values)
         return total, total / len(values)
@@ -141,20 +166,60 @@ def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -
     return tuple(sorted(totals))
 
 
-def unlike_units(units: Iterable[str]) -> tuple[str, ...]:
-    """The units, if they are several known ones, which cannot be added; otherwise ()."""
-    known = tuple(filter(None, dict.fromkeys(map(_known_unit, units))))
-    return known if len(known) > 1 else ()
+def unlike_units(units: Iterable[str], with_unknown: bool = False) -> tuple[str, ...]:
+    """The units, if they are several known ones, which cannot be added; otherwise ().
+
+    Unknown ones are alike if they begin with the same two letters: "1 goal" and "3 goals".
+    """
+    by_name: dict[str, str] = {}
+    for unit in filter(None, units):
+        known = _known_unit(unit) or (_known_unit(unit.split(" ")[0]) if with_unknown else "")
+        if known:
+            by_name.setdefault(families.usual_name(known) if known in UNITS else known, known)
+        elif with_unknown and any(map(str.isalpha, unit)):
+            by_name.setdefault(unit if "/" in unit else unit[:2], unit)
+    return tuple(by_name.values()) if len(by_name) > 1 else ()
 
 
 def _known_unit(unit: str) -> str:
-    unit = unit.split(" (")[0].rstrip(".")
+    unit = unit.split(" (")[0].rstrip(".").replace(". ", " ")
     return unit if unit in UNITS or unit in CURRENCY_UNITS else ""
+
+
+def _in_one_unit(
+    cells: Sequence[Cell], numbers: list[float | None], units: list[str]
+) -> tuple[list[float | None], list[str]]:
+    """Numbers in the unit of most cells, if all are of one family.
+
+    Lengths of time of a second and more are durations, and stay.
+    """
+    names = []
+    for cell, number, unit in zip(cells, numbers, units, strict=True):
+        word = cell.text.rsplit(" ", 1)[-1]  # "pounds" may be a weight, and "ft" a length
+        unit = word if unit in CURRENCY_UNITS and word in UNITS else _known_unit(unit)
+        names.append(unit if number is not None else "")
+    family = families.family_of(set(filter(None, names)))
+    is_of_lengths = family is FAMILIES["time"] and (
+        all(family[name].factor >= 1 for name in names if name) or any(it.duration for it in cells)
+    )
+    if not family or is_of_lengths or set(units) <= CURRENCY_UNITS | {""}:
+        return numbers, units
+    counts = Counter(family[name] for name in names if name)
+    usual = next(name for name in names if name and counts[family[name]] == max(counts.values()))
+    numbers = [
+        number if number is None else in_unit(number, name, usual)
+        for name, number in zip(names, numbers, strict=True)
+    ]
+    return numbers, [usual if name else unit for name, unit in zip(names, units, strict=True)]
 
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
     """Reads all cells of a column together, in one pass for each decision."""
-    cells = [read_cell(text) for text in _with_signs(texts)]
+    cells = [read_cell(text) for text in _with_signs(_with_bytes(texts, name))]
+    are_versions = _are_versions(cells, name)
+    are_texts = _VERSION if are_versions else _RECORD if _RECORD_NAME.search(name.lower()) else None
+    if are_texts:
+        cells = [Cell(cell.text) if are_texts.fullmatch(cell.text) else cell for cell in cells]
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
@@ -163,6 +228,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
     numbers, units = _with_sides(cells, numbers, units)
+    as_written = numbers
+    numbers, units = _in_one_unit(cells, numbers, units)
     kinds = _values_by_kind(cells, numbers, units, convention, name)
     num_filled = sum(bool(cell.text) for cell in cells)
     counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
@@ -176,8 +243,13 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     assumed = []
     if kind == "number":
         assumed = of_numbers
+        if numbers != as_written:
+            sentence = f"{_named(name)} has numbers in several units, which were read in "
+            assumed = [*assumed, f"{sentence}{next(filter(_known_unit, units))}."]
         if unlike := " and ".join(unlike_units(units)):
-            sentence = f"{_named(name)} has numbers in {unlike}, which are not added up."
+            sentence = (
+                f"{_named(name)} has numbers in {unlike}, which are not added up or compared."
+            )
             assumed = [*assumed, sentence]
     elif kind == "date":
         assumed = of_dates
@@ -191,7 +263,44 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
                 "not read as dates; write dates such as 2024-01-31."
             ]
     parts = tuple(values), tuple(numbers), tuple(units)
-    return Column(name, kind, *parts, convention, tuple(assumed))
+    column = Column(name, kind, *parts, convention, tuple(assumed))
+    return dataclasses.replace(column, convention=_with_kind(column, are_versions))
+
+
+def _with_kind(column: Column, are_versions: bool) -> Convention:
+    """The column's convention with its unit, or with its kind where that reads a question."""
+    if column.kind not in ("number", "duration"):
+        kind: Any = column.kind if column.kind in ("date", "time") else ""
+        return dataclasses.replace(column.convention, kind="version" if are_versions else kind)
+    named = _NAMED_UNIT.fullmatch(column.name.lower())
+    unit = _known_unit(column.unit) or (named[1] if named and not any(column.units) else "")
+    unit = "s" if column.kind == "duration" else unit
+    return dataclasses.replace(column.convention, unit=unit if unit in UNITS else "")
+
+
+def _are_versions(cells: Sequence[Cell], name: str) -> bool:
+    """Whether all are versions, by the name or with three parts, and mostly no dates."""
+    filled = [cell for cell in cells if cell.text]
+    are_dates = 2 * sum(cell.date is not None for cell in filled) >= len(filled)
+    fewest = 1 if _VERSION_NAME.search(name.lower()) else 2
+    are_versions = (_VERSION.fullmatch(it.text) and it.text.count(".") >= fewest for it in filled)
+    return all(are_versions) and (fewest == 1 or not are_dates)
+
+
+def version_number(text: str) -> float:
+    """A version as a number that sorts by its parts, each below 1000: 3.010 of "v3.10"."""
+    parts = re.findall(r"\d+", text.split("-")[0])
+    return sum(min(int(part), 999) / 1000.0**place for place, part in enumerate(parts))
+
+
+def _with_bytes(texts: Sequence[str], name: str) -> Sequence[str]:
+    """The texts with units for sizes as `du -h` has them: "1.6G" beside "20K"."""
+    sizes = [_SIZE.fullmatch(text.strip()) for text in texts]
+    letters = {size[1] for size in sizes if size} - {None}
+    are_several = len(letters) > 1 or _SIZE_NAME.search(name.lower())
+    if "G" not in letters or None in sizes or not are_several:
+        return texts
+    return [re.sub("([KMGTP])$", r"\1iB", text.strip()) for text in texts]
 
 
 def _with_signs(texts: Sequence[str]) -> Sequence[str]:
@@ -225,9 +334,10 @@ def _with_sides(
 
 def _are_labels(units: Sequence[str]) -> bool:
     """Whether what follows the numbers are names, as in "12 Main" and "80331 Munich", no units."""
-    others = [unit[:2] for unit in units if len(unit) > 1 and not _known_unit(unit)]
+    words = [unit for unit in units if len(unit) > 1]
+    others = [unit[:2] for unit in words if not _known_unit(unit) or unit == "us"]  # as in #88 US
     different = sum(other != others[0] for other in others)
-    return different > 0 and 2 * different >= len(others)
+    return different > 0 and 2 * different >= len(words)
 
 
 def _named(name: str) -> str:
@@ -316,20 +426,25 @@ def _values_by_kind(
             in_utc(date, cell.zone) if isinstance(date, Date) and cell.zone is not None else date
             for cell, date in zip(cells, dates, strict=True)
         ]
-    if any(dates) or YEAR_NAME.search(name.lower()):
+    of_years = YEAR_NAME.search(name.lower()) or (
+        _DATE_NAME.search(name.lower()) and all(cell.is_year for cell in cells if cell.text)
+    )
+    if any(dates) or of_years:
         dates = [
             Date(int(cell.point), None, None) if cell.is_year and cell.point else date
             for cell, date in zip(cells, dates, strict=True)
         ]
     if not any(dates) and DAY_NAME.search(name.lower()):
         dates = [day_of_digits(cell.text) for cell in cells]
+    if not any(dates) and not any(units):
+        dates = _dates_of_numbers(numbers, name.lower()) or dates
     clocks = [cell for cell in cells if cell.clock]
     lengths: list[float | Date | None] = [cell.duration for cell in cells]
     times: list[float | Date | None] = [None] * len(cells)
     if clocks:
         as_time = _are_times(clocks, name, any(length is not None for length in lengths))
         in_hours = as_time or _is_of_hours(name)
-        seconds = [_seconds(cell.clock, in_hours) if cell.clock else None for cell in cells]
+        seconds = [seconds_of_clock(cell.clock, in_hours) if cell.clock else None for cell in cells]
         if as_time:
             times = [  # 9h beside 9h30
                 3600 * number if number is not None and unit == "h" and 0 <= number < 24 else time
@@ -350,6 +465,26 @@ def _values_by_kind(
         ]
     # In the order of preference where two kinds have as many cells.
     return {"date": dates, "time": times, "duration": lengths, "number": list(numbers)}
+
+
+def _dates_of_numbers(numbers: Sequence[float | None], name: str) -> list[float | Date | None]:
+    """Dates of epochs, Excel's serial days and numbers of months; [] if the numbers are none."""
+    given = [number for number in numbers if number is not None]
+    if _MONTH_NAME.fullmatch(name) and all(number in range(1, 13) for number in given):
+        return [number and Date(None, int(number), None) for number in numbers]
+    for named, size, first, least, most in _NUMBERS_OF_DAYS if given else ():
+        days = [number if number is None else number / size - first for number in numbers]
+        if named.search(name) and all(day is None or least <= day < most for day in days):
+            has_time = any(day and day % 1 for day in days)
+            return [day if day is None else _date_of_days(day, has_time) for day in days]
+    return []
+
+
+def _date_of_days(days: float, has_time: bool) -> Date:
+    """The date so many days after 1970."""
+    day, seconds = divmod(round(days * 86_400, 3), 86_400)
+    date = datetime.date.fromordinal(datetime.date(1970, 1, 1).toordinal() + int(day))
+    return Date(*date.timetuple()[:3], round(seconds, 3) if has_time else None)
 
 
 def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
@@ -379,7 +514,8 @@ def _can_be_time(clock: tuple[float, ...]) -> bool:
     return is_within and clock[-1] == int(clock[-1])
 
 
-def _seconds(clock: tuple[float, ...], in_hours: bool) -> float:
+def seconds_of_clock(clock: tuple[float, ...], in_hours: bool = True) -> float:
+    """Seconds of a cell's clock; `in_hours` if two numbers are hours and minutes."""
     if len(clock) == 1:
         return clock[0]
     # Two numbers are hours and minutes of a time, minutes and seconds of a length.

@@ -7,6 +7,8 @@ graph of an exported model (serving/text_signature.py).
 import re
 import unicodedata
 
+from mate_tf.tables.units import GLUED_UNITS
+
 _NO_VALUES = (
     ". .. ... \u2026 ? : n/a na n.a. n.a n/d n.d. n/c n/k nan nat null none nil tba tbc tbd "
     "unknown undefined (null) [null] (na) <na> <null> \\n k.a. n.v. n.r. s.d. s/d s/i н/д (blank) "
@@ -124,20 +126,13 @@ CURRENCIES = {
 }
 # Those of places where points separate thousands, never decimals.
 POINTED_CURRENCIES = frozenset("₫ IDR RP CLP ISK R$".split())
-# Units that cannot be added to each other.
-UNITS = frozenset(
-    "% ‰ mm cm dm m km in inch inches ft feet yd yards mi miles nm mg g kg t lb lbs oz ml cl dl l "
-    "m2 m² km2 km² ha acres sq m3 m³ b kb mb gb tb kib mib gib hz khz mhz ghz w kw mw gw kwh mwh "
-    "gwh kj kcal kv mah pa hpa bar psi °c °f °k ° kmh km/h mph m/s kn s sec secs min mins h hr hrs "
-    "hours minutes seconds days weeks months years x".split()
-)
 CURRENCY_UNITS = frozenset(CURRENCIES.values())
-SIGNED_UNITS = UNITS | CURRENCY_UNITS
-SECONDS = {
-    **dict.fromkeys("d day days tag tage jours".split(), 86_400.0),
-    **dict.fromkeys("h hr hrs hour hours std std. stunde stunden heures".split(), 3600.0),
-    **dict.fromkeys("m min mins min. minute minutes minuten".split(), 60.0),
-    **dict.fromkeys("s sec secs sec. second seconds sek sek. sekunden secondes".split(), 1.0),
+SIGNED_UNITS = GLUED_UNITS | CURRENCY_UNITS
+# What a currency is for: $3.99/lb, €2 per kg.
+PER = re.compile(r"(?P<currency>[^\s/]*) ?(?:/ ?|per )(?P<unit>[a-z²³]+)\.?")
+CLOCK_WORDS = {
+    **dict.fromkeys(("noon", "12 noon", "midday"), 43_200.0),
+    **dict.fromkeys(("midnight", "12 midnight"), 0.0),
 }
 
 

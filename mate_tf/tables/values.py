@@ -9,11 +9,12 @@ All functions are linear in the length of the text.
 
 import datetime
 import functools
+import operator
 import re
 import unicodedata
 from typing import NamedTuple
 
-from mate_tf.tables import notations
+from mate_tf.tables import notations, units
 
 
 class Date(NamedTuple):
@@ -62,9 +63,16 @@ _BY_DECIMAL = {  # the decimal sign: what numbers are, and what separates their 
     ".": (notations.POINT_DIGITS, re.compile(r"[,' ]")),
     ",": (notations.COMMA_DIGITS, re.compile(r"[.' ]")),
 }
-_PART_OF_DURATION = re.compile(
-    rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(notations.SECONDS)})(?![^\W\d_])[., ]*(?:and )?"
+_PART = re.compile(
+    rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(units.UNITS)})(?![^\W\d_])[., ]*(?:and )?"
 )
+_REMARK = re.compile(r" ?\([^()]*\)$")
+_ZONE_NAME = re.compile(r" \([a-z ]+ time\)$")
+# Signs of feet and inches, a Greek letter for micro, and marks of a text's direction.
+_PLAIN_MARKS = {
+    **dict(zip("\u2019\u2032\u2033\u201d\u066b\u066c\uffe5\u03bc", "''\"\".,¥\u00b5", strict=True)),
+    **dict.fromkeys("\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069", ""),
+}
 LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
 _DATE_OF_DIGITS = re.compile(
@@ -87,9 +95,7 @@ def _plain_character(character: str) -> str:
         return chr(ord(character) - 0xFEE0).lower()
     if character.isdecimal():
         return str(unicodedata.decimal(character))
-    return {"\u2019": "'", "\u066b": ".", "\u066c": ",", "\uffe5": "¥", "\u200b": ""}.get(
-        character, notations.FRACTIONS.get(character, character)
-    )
+    return _PLAIN_MARKS.get(character, notations.FRACTIONS.get(character, character))
 
 
 @functools.lru_cache(maxsize=1 << 14)
@@ -97,9 +103,12 @@ def read_cell(text: str) -> Cell:
     """All readings of a cell's text."""
     if len(text) > 4 * LONGEST or notations.GENERATION.fullmatch(text):
         return Cell(text.lower())
-    text = plain_text(text)
+    is_milli = text.rstrip().endswith("mW")
+    text = _ZONE_NAME.sub("", plain_text(text))
     if notations.MISSING.fullmatch(text):
         return Cell("")
+    if text in notations.CLOCK_WORDS:
+        return Cell(text, clock=(notations.CLOCK_WORDS[text],), is_time=True)
     if text in notations.NUMBER_WORDS:
         return Cell(text, notations.NUMBER_WORDS[text], notations.NUMBER_WORDS[text])
     may_be = (
@@ -116,7 +125,8 @@ def read_cell(text: str) -> Cell:
             text = match.expand(usual)
     if notations.RAISED_POWER.fullmatch(text):
         text = text.translate(_RAISED)
-    return _date(text) or _clock(text) or _duration(text) or _number(text)
+    cell = _date(text) or _clock(text) or _in_parts(text) or _number(text)
+    return cell._replace(unit="mW") if is_milli and cell.unit == "mw" else cell
 
 
 def _number(text: str) -> Cell:
@@ -160,6 +170,9 @@ def _unit(match: re.Match[str]) -> tuple[str, int, int] | None:
     word, _, more = words.partition(" ")
     currency = notations.CURRENCIES.get((match["currency"] or "").strip(), "")
     unit, factor, weak_factor = words, 0, 0
+    per = notations.PER.fullmatch(words)
+    if per and (currency or per["currency"] in notations.CURRENCIES):
+        return f"{currency or notations.CURRENCIES[per['currency']]}/{per['unit']}", 0, 0
     is_length = word == "mm" or (word == "k" and rest.startswith(" "))  # 5 mm, 5 K
     if word in notations.MULTIPLES and (currency or not is_length):
         unit, factor = more, notations.MULTIPLES[word]
@@ -175,7 +188,7 @@ def _unit(match: re.Match[str]) -> tuple[str, int, int] | None:
     elif notations.STREET.fullmatch(words) or (
         word
         and not rest.startswith(" ")
-        and word.rstrip(".") not in notations.UNITS | notations.CURRENCIES.keys()
+        and word.rstrip(".") not in units.GLUED_UNITS | notations.CURRENCIES.keys()
     ):
         return None
     if currency and weak_factor:
@@ -301,15 +314,28 @@ def _clock(text: str) -> Cell | None:
     return Cell(text, clock=tuple(parts))
 
 
-def _duration(text: str) -> Cell | None:
+def _in_parts(text: str) -> Cell | None:
+    """A duration, or a number of parts: 5 ft 11 in, 2 years 3 months."""
     if (match := notations.ISO_DURATION.fullmatch(text)) and any(match.groups()):
         sizes = zip(match.groups(), (86_400, 3600, 60, 1), strict=True)
         return Cell(text, duration=sum(float(part or 0) * size for part, size in sizes))
-    parts = list(_PART_OF_DURATION.finditer(text))
-    if len(parts) < 2 or "".join(part[0] for part in parts) != text:
+    whole = _REMARK.sub("", text)
+    parts = list(_PART.finditer(whole))
+    if len(parts) < 2 or "".join(part[0] for part in parts) != whole:
         return None
-    seconds = (float(part[1].replace(",", ".")) * notations.SECONDS[part[2]] for part in parts)
-    return Cell(text, duration=sum(seconds))
+    names, time = [part[2] for part in parts], units.FAMILIES["time"]
+    family = time if time.keys() >= set(names) else units.family_of(names)
+    if not family:
+        return None
+    numbers = [float(part[1].replace(",", ".")) for part in parts]
+    factors = [family[name].factor for name in names]
+    in_base = list(map(operator.mul, numbers, factors))
+    if family is time:
+        return Cell(text, duration=sum(in_base))
+    if any(map(operator.ge, in_base[1:], factors)) or any(number % 1 for number in numbers[:-1]):
+        return None  # 4 kg 9 lb are twice the same
+    value = float(f"{sum(in_base) / factors[0]:.12g}")
+    return Cell(text, value, value, units.usual_name(names[0]))
 
 
 def clock_text(seconds: float) -> str:

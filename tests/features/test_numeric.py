@@ -13,10 +13,13 @@ from mate_tf.features.numeric import (
     Date,
     column_values,
     parse_text,
+    question_values,
     ranks,
     relations,
     text_values,
+    values_of_column,
 )
+from mate_tf.tables.columns import read_column
 from tests.features.examples import HOSTILE, MANY
 from tests.small import cases
 
@@ -149,3 +152,23 @@ def test_any_column_gives_numbers_or_dates_and_ranks_within_its_size(cells, orig
     assert len({type(value) for value in values.values()}) <= 1
     for first, last in ranks(values).values():
         assert 1 <= first <= len(cells) and 1 <= last <= len(cells)
+
+
+def asked_case(line):
+    """A column, a question, and whether each cell is "<", "=" or ">" the question's values."""
+    column, _, rest = line.partition(" ? ")
+    name, _, texts = column.partition(": ")
+    question, _, signs = rest.partition(" => ")
+    return pytest.param(name, texts.split(" | "), question, signs.split(), id=line)
+
+
+ASKED = pathlib.Path(__file__).with_name("asked.txt").read_text(encoding="utf-8").splitlines()
+
+
+@cases("name, texts, question, signs", *map(asked_case, ASKED))
+def test_a_question_is_compared_in_the_units_and_times_of_a_column(name, texts, question, signs):
+    column = read_column(texts, name)
+    values = values_of_column(column, texts)
+    bits = relations(question_values(question, column.convention), values)
+    names = {0: "-", EQUAL: "=", LESS: ">", GREATER: "<"}
+    assert [names.get(bits.get(row, 0), "several") for row in range(len(texts))] == signs
