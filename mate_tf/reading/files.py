@@ -24,6 +24,7 @@ from mate_tf.reading.layout import MOST_CELLS, Rows, lay_out
 from mate_tf.reading.markdown import is_markdown, read_markdown_rows
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
+from mate_tf.reading.printed import is_box, is_records, read_box_rows, read_record_rows
 from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
@@ -94,6 +95,18 @@ FORMATS = {
         ".md .markdown",
         "encoding header_rows which",
         lambda it: read_markdown_rows(it.text, it.name, it.options.which),
+    ),
+    "box": Format(
+        "a printed box",
+        "",
+        "encoding header_rows",
+        lambda it: read_box_rows(it.text, it.name),
+    ),
+    "records": Format(
+        "printed records",
+        "",
+        "encoding",
+        lambda it: read_record_rows(it.text, it.name),
     ),
     "parquet": Format(
         "a Parquet file",
@@ -287,7 +300,8 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         rows = FORMATS[kind].read(Source(content, text, name, ending, options))
     # A few bytes of a file may say that a text stands in all cells.
     _check_bytes(sum(len(cell) for row in rows.rows for cell in row if type(cell) is str))
-    if named and kind != named and {kind, named} != {"json", "jsonl"}:
+    is_named = not FORMATS[kind].endings or kind == named or {kind, named} == {"json", "jsonl"}
+    if named and not is_named:
         sentence = (
             f"The file was read as {FORMATS[kind].title}, although its name ends in {ending}."
         )
@@ -356,6 +370,10 @@ def _kind_of_text(text: str, named: str | None) -> str:
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
         return "jsonl"
+    if is_box(text):
+        return "box"
+    if is_records(text):
+        return "records"
     if named == "markdown" or is_markdown(text):
         return "markdown"
     return "html" if named == "html" else "csv"
