@@ -82,34 +82,48 @@ def read_delimited_rows(
             assumed.append(f"The columns are separated by {named}.")
     has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None
     has_texts = '="' in text
-    reader = csv.reader(
-        (line[0] for line in _LINE.finditer(text)),  # io.StringIO takes 4 bytes for each character
-        strict=True,
-        delimiter=delimiter,
-        skipinitialspace=has_blanks,
-    )
-    rows: list[list[Any]] = []
-    numbers: list[int] = []
-    line = 1
-    num_cells = 0
+    dialect: dict[str, Any] = {"delimiter": delimiter, "skipinitialspace": has_blanks}
+    try:
+        numbers, rows = _parsed(text, dialect)
+    except csv.Error as error:
+        try:
+            if '\\"' not in text:
+                raise
+            numbers, rows = _parsed(text, dialect | {"escapechar": "\\"})  # by MySQL
+        except csv.Error:
+            line, reason = error.args[-1], error.args[0]
+            raise ValueError(
+                f"expected delimited text, got: {reason} (file '{name}', line {line}); write a "
+                "quote within quotes twice, or set delimiter"
+            ) from None
+    if delimiter == "|":
+        rows = [[cell.strip() for cell in row] for row in rows]
+    if has_texts:
+        rows = [[_AS_TEXT.sub(r"\1", cell) for cell in row] for row in rows]
+    if "\\N" in text:
+        rows = [["" if cell == "\\N" else cell for cell in row] for row in rows]
+    if delimiter == ",":
+        _check_thousands(rows, numbers, name)
+    return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
+
+
+def _parsed(text: str, dialect: dict[str, Any]) -> tuple[list[int], list[list[Any]]]:
+    """The rows that are not blank, and the lines where they begin; csv.Error with its line."""
+    lines = (line[0] for line in _LINE.finditer(text))  # io.StringIO takes 4 bytes a character
+    reader = csv.reader(lines, strict=True, **dialect)
+    numbers, rows = [], []
+    line, num_cells = 1, 0
     try:
         for row in reader:
             if row:
                 num_cells += len(row)
                 check_size(num_cells)
-                if delimiter == "|":
-                    row = [cell.strip() for cell in row]
-                rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if has_texts else row)
+                rows.append(row)
                 numbers.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
-        raise ValueError(
-            f"expected delimited text, got: {error} (file '{name}', line {reader.line_num}); write "
-            "a quote within quotes twice, or set delimiter"
-        ) from None
-    if delimiter == ",":
-        _check_thousands(rows, numbers, name)
-    return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
+        raise csv.Error(str(error), reader.line_num) from None
+    return numbers, rows
 
 
 def _check_thousands(rows: list[list[Any]], numbers: list[int], name: str) -> None:

@@ -22,6 +22,7 @@ from mate_tf.reading.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.reading.html import declared_encoding, read_html_rows
 from mate_tf.reading.layout import MOST_CELLS, Rows, lay_out
 from mate_tf.reading.markdown import is_markdown, read_markdown_rows
+from mate_tf.reading.markups import is_jira, read_jira_rows, read_latex_rows
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
 from mate_tf.reading.printed import is_box, is_records, read_box_rows, read_record_rows
@@ -92,9 +93,21 @@ FORMATS = {
     ),
     "markdown": Format(
         "Markdown",
-        ".md .markdown",
+        ".md .markdown .org",
         "encoding header_rows which",
         lambda it: read_markdown_rows(it.text, it.name, it.options.which),
+    ),
+    "latex": Format(
+        "LaTeX",
+        ".tex",
+        "encoding header_rows which",
+        lambda it: read_latex_rows(it.text, it.name, it.options.which),
+    ),
+    "jira": Format(
+        "a table of Jira",
+        "",
+        "encoding header_rows",
+        lambda it: read_jira_rows(it.text, it.name),
     ),
     "box": Format(
         "a printed box",
@@ -144,11 +157,35 @@ _OTHERS = {
     b"{\\rtf": "a text of Word",
     b"version https://git-lfs": "a pointer of Git LFS",
 }
+# What texts that hold no table, or one in a notation that is not read, begin with.
+_OTHER_TEXTS = {
+    "a dump of SQL": r"(?:(?:--|/\*|SET |BEGIN|PRAGMA ).*\n\s*)*"
+    r"(?:CREATE (?:TABLE|DATABASE|SCHEMA|INDEX)|INSERT INTO|DROP TABLE|COPY .* FROM stdin)\b",
+    "ARFF": r"(?:%.*\n\s*)*@relation\b",
+    "MediaWiki": r"\{\|",
+    "AsciiDoc": r"(?:\[.*\]\n|\.\w.*\n|=+ .*\n\s*)*\|===",
+    "an ini file": r"(?:[#;].*\n\s*)*\[[\w .:-]+\][ \t]*\n(?:[#;].*\n)*[\w. -]+=",
+    "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
+    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b",
+    "an e-mail": r"(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|MIME-Version|Cc|"
+    r"Delivered-To|Reply-To|X-[\w-]+): .*\n(?:[ \t].*\n)*){3}",
+    "a patch": r"diff --git |--- .+\n\+\+\+ ",
+    "BibTeX": r"(?:%.*\n\s*)*@(?:article|book|inproceedings|misc|phdthesis|incollection)\{",
+    "a calendar": r"BEGIN:VCALENDAR",
+    "an address book": r"BEGIN:VCARD",
+}
+_OTHER_TEXTS_BEGIN = {what: re.compile(rf"\s*(?:{it})", re.I) for what, it in _OTHER_TEXTS.items()}
+_YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
+_YAML_FIRST = re.compile(r"- +[\w -]+: .*|[\w-]+:\s*")
+_YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
+_TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
+_DIRECTIONS = dict.fromkeys(map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
 _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
+_BEGIN = 5000  # characters by which a notation is known
 _MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
 _ROWS_AT_ONCE = 1000  # that come from another process
 
@@ -288,7 +325,11 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         is_page = named == "html" or content[:1024].lstrip().startswith(b"<")
         declared = declared_encoding(content) if is_page else None
         text, assumed = decode(content, name, options.encoding or declared)
-        text = text.rstrip("\0\x1a")  # of old systems
+        text = text.rstrip("\0\x1a").translate(_DIRECTIONS)  # of old systems; of Hebrew and Arabic
+        if _TWICE.match(text) and _is_json(text):
+            text = json.loads(text)
+        if options.delimiter is None:
+            _refuse_other_texts(text[:_BEGIN])
         kind = _kind_of_text(text, named)
         is_xml = _XML.match(text) and text.rstrip().endswith(">")
         if kind == "csv" and (is_xml or "\x00" in text[:1000]):
@@ -340,6 +381,8 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
         for kind, one in FORMATS.items():
             if one.member in members:
                 return kind
+    if content.startswith(b"ORC") and content[-4:-1] == b"ORC":
+        raise _other("an ORC file")
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
             raise _other(other)
@@ -349,8 +392,18 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
     return "text"
 
 
+def _refuse_other_texts(begin: str) -> None:
+    for what, expression in _OTHER_TEXTS_BEGIN.items():
+        if expression.match(begin):
+            raise _other(what)
+    lines = [line for line in begin.split("\n")[:-1] if not _YAML_COMMENT.fullmatch(line)]
+    if len(lines) > 1 and _YAML_FIRST.fullmatch(lines[0]) and all(map(_YAML_LINE.fullmatch, lines)):
+        raise _other("YAML")
+
+
 def _other(what: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
+    remedy = "; write the table as CSV first" if what in (*_OTHER_TEXTS, "YAML") else remedy
     expected = f"expected a table in {', '.join(ENDINGS)}"
     return ValueError(f"{expected}, got what looks like {what}{remedy}")
 
@@ -370,6 +423,10 @@ def _kind_of_text(text: str, named: str | None) -> str:
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
         return "jsonl"
+    if "\\begin{tabular" in text or "\\begin{longtable" in text:
+        return "latex"
+    if is_jira(text):
+        return "jira"
     if is_box(text):
         return "box"
     if is_records(text):

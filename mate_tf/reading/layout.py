@@ -123,6 +123,7 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
             rows = _without_titles(file, rows, width)
             rows = _without_comments(file, rows, width)
         if not file.is_ragged:
+            rows = _without_tables_beside(file, rows)
             rows = _without_empty_columns(rows)
             width = _longest(rows)
     rows = _rectangular(file, rows, width)
@@ -160,6 +161,8 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
     if not body:
         names = cut(", ".join(header), _LONGEST_NAMES)
         raise ValueError(f"expected rows below the header, got the header alone: {names}")
+    if file.header_rows is None:
+        body = _with_labels_filled(file, header, body)
     cells: Any = tuple(map(tuple, body))
     return Table(tuple(header), cells, file.name, file.title, assumed=tuple(file.assumed))
 
@@ -191,6 +194,52 @@ def _without_last_delimiters(rows: Numbered) -> Numbered:
     if not 0 < size < width or all(len(row) != size for _, row in rows):
         return rows
     return [(n, row if any(map(has_text, row[size:])) else row[:size]) for n, row in rows]
+
+
+def _without_tables_beside(file: Rows, rows: Numbered) -> Numbered:
+    """The rows of the first of two tables that have empty columns between them."""
+    width = _longest(rows)
+    filled = [any(has_text(row[i]) for _, row in rows if i < len(row)) for i in range(width)]
+    for place in range(3, width - 1):
+        if filled[place] and not filled[place - 1] and all(filled[place : place + 2]):
+            first = [(n, row[: place - 1]) for n, row in rows if num_filled(row[: place - 1])]
+            second = [(n, row[place:]) for n, row in rows if num_filled(row[place:])]
+            labels = [str(row[0]) for _, row in second[1:] if has_text(row[0])]
+            are_labels = labels and not any(is_value(read_cell(label)) for label in labels)
+            if are_labels and second[0][0] == first[0][0] and _table(first) and _table(second):
+                names = cut(", ".join(map(str, filter(has_text, second[0][1]))), _LONGEST_TITLE)
+                said = f"Another table, '{names}', is beside it and left out"
+                file.assumed.append(f"{said}; put it on a sheet of its own to read it.")
+                return first
+    return rows
+
+
+def _with_labels_filled(
+    file: Rows, header: Sequence[str], body: list[list[str]]
+) -> list[list[str]]:
+    """The rows with the labels of groups, which stand in the first row of each, in all of them."""
+    is_total = [TOTAL.fullmatch(next(filter(None, row), "").lower()) is not None for row in body]
+    rows = [row for row, is_one in zip(body, is_total, strict=True) if not is_one]
+    before = range(len(rows))  # rows that may lack a label
+    for index in range(len(header) - 2):
+        blanks = [number for number in before if not rows[number][index]]
+        labels = [row[index] for row in rows if row[index]]
+        is_whole = all(row[-1] for row in rows) and any(
+            all(row[other] for row in rows) for other in range(index + 1, len(header) - 1)
+        )
+        are_groups = len(blanks) > 1 and 2 * len(blanks) >= len(labels) and bool(rows[0][index])
+        are_groups &= len(blanks) + len(labels) == len(rows) and (
+            index > 0 or len(set(labels)) == len(labels)
+        )
+        if not (is_whole and are_groups) or any(is_value(read_cell(it)) for it in labels):
+            break
+        label = ""
+        for row in rows:
+            label = row[index] = row[index] or label
+        before = blanks
+        named = header[index] or "the first column"
+        file.assumed.append(f"The labels of '{named}' stand once for each group; they fill it.")
+    return body
 
 
 def _longest(rows: Numbered) -> int:
