@@ -165,7 +165,8 @@ _OTHER_TEXTS = {
     "MediaWiki": r"\{\|",
     "AsciiDoc": r"(?:\[.*\]\n|\.\w.*\n|=+ .*\n\s*)*\|===",
     "an ini file": r"(?:[#;].*\n\s*)*\[[\w .:-]+\][ \t]*\n(?:[#;].*\n)*[\w. -]+=",
-    "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
+    "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
+    r"[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
     r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b",
     "an e-mail": r"(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|MIME-Version|Cc|"
     r"Delivered-To|Reply-To|X-[\w-]+): .*\n(?:[ \t].*\n)*){3}",
@@ -179,7 +180,9 @@ _YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
 _YAML_FIRST = re.compile(r"- +[\w -]+: .*|[\w-]+:\s*")
 _YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
 _TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
-_DIRECTIONS = dict.fromkeys(map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"))
+_DIRECTIONS = dict.fromkeys(
+    map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+)
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
@@ -228,9 +231,9 @@ DEFAULTS = ReadOptions()
 def read_file(path: str | os.PathLike[str], options: ReadOptions = DEFAULTS) -> Table:
     """Reads a table from a file of any kind.
 
-    The kinds are delimited text, JSON, JSON Lines, HTML, Markdown, Excel (.xlsx, .xlsm, .xls,
-    .xlsb), OpenDocument and Parquet, also packed by gzip. The content says which it is. The last
-    four and HTML need the packages of the extra "formats". Cells are texts as the file has them or
+    The kinds are delimited text, columns as programs print them, JSON, JSON Lines, HTML, Markdown,
+    Org, LaTeX, Jira, Excel (.xlsx, .xlsm, .xls, .xlsb), OpenDocument and Parquet, also packed by
+    gzip. The content says which it is. The last four and HTML need the packages of the extra "formats". Cells are texts as the file has them or
     as its program shows them; a cell without a value is empty. `Table.assumed` says what was
     assumed.
 
@@ -403,7 +406,8 @@ def _refuse_other_texts(begin: str) -> None:
 
 def _other(what: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
-    remedy = "; write the table as CSV first" if what in (*_OTHER_TEXTS, "YAML") else remedy
+    if what in (*_OTHER_TEXTS, "YAML"):
+        return ValueError(f"expected a table, got what looks like {what}; write it as CSV first")
     expected = f"expected a table in {', '.join(ENDINGS)}"
     return ValueError(f"{expected}, got what looks like {what}{remedy}")
 

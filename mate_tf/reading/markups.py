@@ -4,9 +4,7 @@ import re
 
 from mate_tf.reading.layout import Rows, chosen_table
 
-_TABULAR = re.compile(
-    r"\\begin\{(tabular[xy]?\*?|longtable|tblr)\}(.*?)\\end\{\1\}", re.DOTALL
-)
+_TABULAR = re.compile(r"\\begin\{(tabular[xy]?\*?|longtable|tblr)\}(.*?)\\end\{\1\}", re.DOTALL)
 _GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"
 _COLUMNS = re.compile(rf"\s*(?:\[[^\]]*\])?\s*{_GROUP}")
 _CAPTION = re.compile(rf"\\caption(?:\[[^\]]*\])?({_GROUP})")

@@ -61,7 +61,7 @@ def _joined(rows: list[list[str]]) -> list[str]:
 
 
 def is_records(text: str) -> bool:
-    """Whether a text begins with the line above a row of psql -x or of MySQL's \\G."""
+    """Whether a text begins with the line above a row of psql -x or of MySQL's output in rows."""
     return _RECORD.match(text.lstrip()) is not None
 
 

@@ -12,10 +12,10 @@ from typing import Any, TypeVar
 
 from mate_tf.tables.cell_texts import cell_texts
 from mate_tf.tables.columns import Column, read_column
-from mate_tf.tables.totals import read_totals
 from mate_tf.tables.drawing import table_html
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
+from mate_tf.tables.totals import read_totals
 
 _MOST_CLASSES = 2**31  # records hold 32 bits
 

@@ -12,8 +12,9 @@ from mate_tf.tables.values import read_cell
 
 _SAME = 1e-9  # the relative difference of sums that are the same
 _OTHER_TOTAL = re.compile(  # beside those of `TOTAL`
-    r"(?:razem|ogółem|toplam|genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|spolu|ukupno|"
-    r"skupaj|jumlah|tổng|tổng cộng|σύνολο|разом|общо|รวม|รวมทั้งสิ้น|कुल|कुल योग|المجموع|الإجمالي|"
+    r"(?:razem|ogółem|toplam|genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|"
+    r"spolu|ukupno|skupaj|jumlah|tổng|tổng cộng|σύνολο|разом|общо|รวม|รวมทั้งสิ้น|"
+    r"कुल|कुल योग|المجموع|الإجمالي|"
     r'סה"כ|סך הכל|σ|∑)[: ]*'
 )
 _STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
@@ -54,7 +55,9 @@ def read_totals(
     }
     if is_nameless and not named and not by_row and all(row[0].strip() for row in rows[:-1]):
         of_last = [(row[-1], sum(it or 0.0 for it in row[:-1])) for row in numbers.values()]
-        is_sum = any(of_last) and all(last and _is_same(last, total, "", 0) for last, total in of_last)
+        is_sum = any(of_last) and all(
+            last and _is_same(last, total, "", 0) for last, total in of_last
+        )
         named = [len(rows) - 1] if is_sum else []
     totals, unlike = _sums(rows, numbers, named)
     others = [row for row in range(len(rows)) if row not in totals and row not in by_row]
@@ -62,9 +65,10 @@ def read_totals(
         data = [number for row in others if (number := values[row]) is not None]
         for row, function in by_row.items():
             number = values[row]
-            if number is not None and len(data) > 1:
-                if _is_same(number, function(data), rows[row][index], 1):
-                    totals[row] = "is computed from"
+            if number is None or len(data) < 2:
+                continue
+            if _is_same(number, function(data), rows[row][index], 1):
+                totals[row] = "is computed from"
     if named and named[-1] == len(rows) - 1 and named[-1] not in totals:
         groups = _groups(numbers.values(), named[-1])
         totals |= dict.fromkeys(groups, "is a total of")
