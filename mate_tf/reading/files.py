@@ -167,7 +167,8 @@ _OTHER_TEXTS = {
     "an ini file": r"(?:[#;].*\n\s*)*\[[\w .:-]+\][ \t]*\n(?:[#;].*\n)*[\w. -]+=",
     "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
     r"[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
-    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b",
+    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
+    r"|(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL):[\w.]+:",
     "an e-mail": r"(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|MIME-Version|Cc|"
     r"Delivered-To|Reply-To|X-[\w-]+): .*\n(?:[ \t].*\n)*){3}",
     "a patch": r"diff --git |--- .+\n\+\+\+ ",
@@ -233,9 +234,9 @@ def read_file(path: str | os.PathLike[str], options: ReadOptions = DEFAULTS) -> 
 
     The kinds are delimited text, columns as programs print them, JSON, JSON Lines, HTML, Markdown,
     Org, LaTeX, Jira, Excel (.xlsx, .xlsm, .xls, .xlsb), OpenDocument and Parquet, also packed by
-    gzip. The content says which it is. The last four and HTML need the packages of the extra "formats". Cells are texts as the file has them or
-    as its program shows them; a cell without a value is empty. `Table.assumed` says what was
-    assumed.
+    gzip. The content says which it is. The last four and HTML need the packages of the extra
+    "formats". Cells are texts as the file has them or as its program shows them; a cell without a
+    value is empty. `Table.assumed` says what was assumed.
 
     The table is named after its file. The path "-" reads standard input. FileNotFoundError if there
     is no such file; ModuleNotFoundError if the package that reads such files is not installed;

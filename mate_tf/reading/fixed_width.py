@@ -54,7 +54,7 @@ def cut_by_blanks(text: str) -> list[list[str]]:
         last, spans = last - 1, above
     rows = _cut(shown, spans)
     cells = (cell for row in rows[first:last] for cell in row[:-1])
-    if len(spans) < 2 or any(map(_RUN.search, cells)):
+    if len(spans) < 2 or any(map(_RUN.search, cells)) or _has_runs([row[-1] for row in rows]):
         return []
     for number in (*range(first), *range(last, len(shown))):
         rows[number] = [shown[number].strip()]

@@ -125,7 +125,7 @@ def _is_of_units(
     Half of these columns or more have one.
     """
     columns = _columns_of_values(below)
-    if any(map(_is_date, first)) or any(map(is_value, second)):
+    if len(first) < 2 or any(map(_is_date, first)) or any(map(is_value, second)):
         return False
     others = (cell.text for i, cell in enumerate(second) if i not in columns)
     num_units = sum(bool(second[i].text) for i in columns)

@@ -45,6 +45,7 @@ _TYPE = re.compile(  # of databases, of polars, of R and of Arrow
     r"bool(?:ean)?|date(?:time)?(?:\[.*\])?|time|timestamp(?:\[.*\])?|object|list\[.*\]|",
     re.IGNORECASE,
 )
+_IMPORTED = '{"ImportId"'  # codes of Qualtrics
 _STATIONS = ("TOA5", "TOACI1")  # what files of Campbell's loggers begin with
 _COMMENTS = ("#", "//", "%")
 _RULE = re.compile(r" *(?:[-=]{2,}|[*_]{3,}) *")
@@ -171,6 +172,9 @@ def _without_types(
     file: Rows, rows: list[list[str]], header_rows: int | None
 ) -> tuple[list[list[str]], int | None]:
     """The rows without one of types below the names, such as "string, int", and header rows."""
+    if len(rows) > 3 and all(cell.startswith(_IMPORTED) for cell in rows[2]):
+        file.assumed.append("The questions and codes below the header are left out.")
+        return [rows[0], *rows[3:]], 1
     if len(rows) < 3 or not all(_TYPE.fullmatch(cell) for cell in rows[1]) or not any(rows[1]):
         return rows, header_rows
     types = ", ".join(filter(None, rows[1]))

@@ -118,6 +118,8 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
         if len(value) == 2 and isinstance(value[0], Mapping) and isinstance(value[1], list):
             value = value[1]  # what is said about a table, and the table
         value = [item for item in value if item is not None]
+        if value and all(isinstance(item, str) and item.startswith("{") for item in value):
+            value = [json.loads(item, **_NUMBERS_AS_WRITTEN) for item in value]
     if _is_list_of(value, list):
         return value
     if _is_list_of(value, Mapping):

@@ -92,14 +92,18 @@ def _is_total(name: str) -> bool:
 
 def _statistics(names: Sequence[str]) -> list[tuple[int, Callable[[Sequence[float]], float]]]:
     """The rows at the end that are called statistics, with the function of each."""
+    functions = [
+        next((one for name, one in _STATISTIC.items() if name.fullmatch(text)), None)
+        for text in names
+    ]
     found = []
     for row in range(len(names) - 1, 1, -1):
-        functions = [one for name, one in _STATISTIC.items() if name.fullmatch(names[row])]
-        if functions:
-            found.append((row, functions[0]))
+        if (function := functions[row]) is not None:
+            found.append((row, function))
         elif not _is_total(names[row]):
             break
-    return found
+    is_of_statistics = any(functions[: found[-1][0]] if found else ())  # all rows are some
+    return [] if is_of_statistics else found
 
 
 def _sums(
