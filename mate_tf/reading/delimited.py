@@ -7,8 +7,9 @@ import re
 from collections import Counter
 from typing import Any
 
+from mate_tf.reading.fixed_width import check_single, cut_by_blanks, cut_by_rule
 from mate_tf.reading.header import is_value
-from mate_tf.reading.layout import MOST_CELLS, Rows, check_size
+from mate_tf.reading.layout import Rows, check_size
 from mate_tf.reading.prose import is_prose
 from mate_tf.reading.text_files import check_delimiter
 from mate_tf.tables.values import read_cell
@@ -23,13 +24,13 @@ _DELIMITER_LINE = re.compile(r'"?sep=([^"\r\n])"?\r?\n')  # Excel reads and writ
 _APART = re.compile(r"(?<=\S)(?: {2,}|\t)(?=\S)")
 _RULE = re.compile(r" *[-=]{2}[-= ]*")
 _LINE = re.compile(r"[^\r\n]*+(?:\r\n|\r|\n)|[^\r\n]++")
-_RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns of a fixed width
 _OF_R = re.compile(r'(?:"[^"\r\n]*" )+"[^"\r\n]*"\r?\n"?[^\s",;|]+"? ')  # by write.table
 _COMMENTS = re.compile(r"(?:[ \t]*(?:#|//)[^\r\n]*[\r\n]+)+(?=[^\r\n])")  # above the header
 _BLANK = re.compile(" ")
 _ALONE = re.compile(r"\r\n|\r|\n")
 _BLANK_BEFORE_QUOTE = re.compile(r'(?m)^(?:"[^"\n]*"|[^"\n]*)[,;|\t] +"[^"\n]*"')
 _AS_TEXT = re.compile(r'^="(.*)"$')  # ="007" keeps its zeros in Excel
+_THOUSANDS = re.compile(r"(?m)^[^\d\n]?\d{1,3}(?:\n\d{3})+(?=\.\d+$|$)")  # in two cells
 _NONE = "\x1f"  # a character that no text has, for a single column
 _NAMES = {"\t": "a tab", " ": "blanks"}
 
@@ -56,11 +57,15 @@ def read_delimited_rows(
     if delimiter is None and _OF_R.match(text):
         delimiter = " "
         assumed.append("The columns are separated by blanks.")
-    elif delimiter is None and (cut := _cut_by_rule(text)):
-        text, delimiter = cut, "\t"
+    elif delimiter is None and (rows := cut_by_rule(text)):
         assumed.append("The columns are as wide as the dashes below their names.")
+        return _of_lines(rows, name, assumed)
     elif delimiter is None:
         delimiter = _find_delimiter(text, usual)
+        if delimiter in ("", " ") and (rows := cut_by_blanks(text)):
+            how = "two or more blanks" if delimiter else "places that are blank in all lines"
+            assumed.append(f"The columns are separated by {how}.")
+            return _of_lines(rows, name, assumed)
         if delimiter == " ":
             apart, how = (_APART, "two or more ") if _APART.search(text) else (_BLANK, "")
             lines = (
@@ -70,53 +75,80 @@ def read_delimited_rows(
             text, delimiter = "\n".join(lines), "\t"
             assumed.append(f"The columns are separated by {how}blanks.")
         elif not delimiter:
+            check_single(text)
             delimiter = _NONE
         elif delimiter != usual and (ending or delimiter != "\t"):  # spreadsheets paste tabs
             named = _NAMES.get(delimiter, f"'{delimiter}'")
             assumed.append(f"The columns are separated by {named}.")
     has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None
     has_texts = '="' in text
-    reader = csv.reader(
-        (line[0] for line in _LINE.finditer(text)),  # io.StringIO takes 4 bytes for each character
-        strict=True,
-        delimiter=delimiter,
-        skipinitialspace=has_blanks,
-    )
-    rows: list[list[Any]] = []
-    numbers: list[int] = []
-    line = 1
-    num_cells = 0
+    dialect: dict[str, Any] = {"delimiter": delimiter, "skipinitialspace": has_blanks}
+    try:
+        numbers, rows = _parsed(text, dialect)
+    except csv.Error as error:
+        try:
+            if '\\"' not in text:
+                raise
+            numbers, rows = _parsed(text, dialect | {"escapechar": "\\"})  # by MySQL
+        except csv.Error:
+            line, reason = error.args[-1], error.args[0]
+            raise ValueError(
+                f"expected delimited text, got: {reason} (file '{name}', line {line}); write a "
+                "quote within quotes twice, or set delimiter"
+            ) from None
+    if delimiter == "|":
+        rows = [[cell.strip() for cell in row] for row in rows]
+    if has_texts:
+        rows = [[_AS_TEXT.sub(r"\1", cell) for cell in row] for row in rows]
+    if "\\N" in text:
+        rows = [["" if cell == "\\N" else cell for cell in row] for row in rows]
+    if delimiter == ",":
+        _check_thousands(rows, numbers, name)
+    return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
+
+
+def _parsed(text: str, dialect: dict[str, Any]) -> tuple[list[int], list[list[Any]]]:
+    """The rows that are not blank, and the lines where they begin; csv.Error with its line."""
+    lines = (line[0] for line in _LINE.finditer(text))  # io.StringIO takes 4 bytes a character
+    reader = csv.reader(lines, strict=True, **dialect)
+    numbers, rows = [], []
+    line, num_cells = 1, 0
     try:
         for row in reader:
             if row:
                 num_cells += len(row)
                 check_size(num_cells)
-                if delimiter == "|":
-                    row = [cell.strip() for cell in row]
-                rows.append([_AS_TEXT.sub(r"\1", cell) for cell in row] if has_texts else row)
+                rows.append(row)
                 numbers.append(line)
             line = reader.line_num + 1
     except csv.Error as error:
+        raise csv.Error(str(error), reader.line_num) from None
+    return numbers, rows
+
+
+def _check_thousands(rows: list[list[Any]], numbers: list[int], name: str) -> None:
+    """Raises ValueError if rows are longer than the header by commas within their numbers."""
+    width = len(rows[0]) if rows else 0
+    longer = [(number, row) for number, row in zip(numbers, rows, strict=True) if len(row) > width]
+    if width < 2 or not longer or any(cell[:1].isdigit() for cell in rows[0]):
+        return
+    for _, row in longer[:_LINES_LOOKED_AT]:
+        if len(_THOUSANDS.sub("", "\n".join(row)).split("\n")) > width:
+            return
+    number, row = longer[0]
+    example = _THOUSANDS.search("\n".join(row))
+    if example:
         raise ValueError(
-            f"expected delimited text, got: {error} (file '{name}', line {reader.line_num}); write "
-            "a quote within quotes twice, or set delimiter"
-        ) from None
-    return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
+            f"expected {width} cells as in the header, got {len(row)} (file '{name}', line "
+            f"{number}); '{example[0].replace(chr(10), ',')}' may be one number, so put it in "
+            "quotes, or give each column a name"
+        )
 
 
-def _cut_by_rule(text: str) -> str:
-    """Columns of a fixed width, which dashes in the second line show, with tabs; "" for others."""
-    lines = text.splitlines()
-    if len(lines) < 3 or not _RULES.fullmatch(lines[1]) or "\t" in text[:_CHARACTERS_LOOKED_AT]:
-        return ""
-    starts = [column.start() for column in re.finditer("-+", lines[1])]
-    if len(lines) * len(starts) > MOST_CELLS:
-        return ""
-    lines[1] = ""
-    if any(line[start - 1 : start].strip() for line in lines for start in starts[1:]):
-        return ""  # a cell, or a note, is longer
-    spans = list(itertools.zip_longest(starts, starts[1:]))
-    return "\n".join("\t".join(line[a:b].strip() for a, b in spans) for line in lines)
+def _of_lines(rows: list[list[str]], name: str, assumed: list[str]) -> Rows:
+    """Rows of which each is a line; those of blank lines have no cells."""
+    numbers = [number for number, row in enumerate(rows, start=1) if row]
+    return Rows(list(filter(None, rows)), numbers, name, "line", True, assumed=assumed)
 
 
 def _find_delimiter(text: str, usual: str) -> str:

@@ -4,6 +4,7 @@ import datetime
 import functools
 import io
 import re
+import zipfile
 from collections.abc import Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from mate_tf.reading.sheets import Book, Sheet, shown_value
 from mate_tf.tables.cell_texts import plain_value
 
 _VALUE = re.compile(rb"<(?:\w+:)?(?:v|is|f)[ />]")  # of a cell of .xlsx, or its formula
+_STRICT = b"http://purl.oclc.org/ooxml/"
+_MAIN = b"http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+_OFFICE = b"http://schemas.openxmlformats.org/officeDocument/2006/"
 _LOOKED_AT = 2**24  # bytes of a sheet in which there is one
 
 
@@ -21,13 +25,26 @@ def open_excel(content: bytes, path: str) -> Book:
     openpyxl = import_extra("openpyxl", "formats", f"to read '{path}'")
     # Sheets are parsed when they are read, and what else there is, such as drawings, is not.
     options = dict(read_only=True, data_only=True, keep_links=False)
-    book = openpyxl.load_workbook(io.BytesIO(content), **options)
+    book = openpyxl.load_workbook(io.BytesIO(_transitional(content)), **options)
     sheets = {sheet.title: sheet for sheet in book.worksheets}
     return Book(
         {name: _has_values(sheet) for name, sheet in sheets.items()},
         {name for name, sheet in sheets.items() if sheet.sheet_state == "visible"},
         lambda name: _excel_sheet(sheets[name]),
     )
+
+
+def _transitional(content: bytes) -> bytes:
+    """A workbook of Strict Open XML in the names that openpyxl knows; others as they are."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        if _STRICT not in archive.read("xl/workbook.xml"):
+            return content
+        written = io.BytesIO()
+        with zipfile.ZipFile(written, "w") as copy:
+            for member in archive.namelist():
+                part = archive.read(member).replace(_STRICT + b"spreadsheetml/main", _MAIN)
+                copy.writestr(member, part.replace(_STRICT + b"officeDocument/", _OFFICE))
+    return written.getvalue()
 
 
 def _has_values(sheet: Any) -> bool:

@@ -22,8 +22,10 @@ from mate_tf.reading.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.reading.html import declared_encoding, read_html_rows
 from mate_tf.reading.layout import MOST_CELLS, Rows, lay_out
 from mate_tf.reading.markdown import is_markdown, read_markdown_rows
+from mate_tf.reading.markups import is_jira, read_jira_rows, read_latex_rows
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
+from mate_tf.reading.printed import is_box, is_records, read_box_rows, read_record_rows
 from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
@@ -91,9 +93,33 @@ FORMATS = {
     ),
     "markdown": Format(
         "Markdown",
-        ".md .markdown",
+        ".md .markdown .org",
         "encoding header_rows which",
         lambda it: read_markdown_rows(it.text, it.name, it.options.which),
+    ),
+    "latex": Format(
+        "LaTeX",
+        ".tex",
+        "encoding header_rows which",
+        lambda it: read_latex_rows(it.text, it.name, it.options.which),
+    ),
+    "jira": Format(
+        "a table of Jira",
+        "",
+        "encoding header_rows",
+        lambda it: read_jira_rows(it.text, it.name),
+    ),
+    "box": Format(
+        "a printed box",
+        "",
+        "encoding header_rows",
+        lambda it: read_box_rows(it.text, it.name),
+    ),
+    "records": Format(
+        "printed records",
+        "",
+        "encoding",
+        lambda it: read_record_rows(it.text, it.name),
     ),
     "parquet": Format(
         "a Parquet file",
@@ -131,11 +157,39 @@ _OTHERS = {
     b"{\\rtf": "a text of Word",
     b"version https://git-lfs": "a pointer of Git LFS",
 }
+# What texts that hold no table, or one in a notation that is not read, begin with.
+_OTHER_TEXTS = {
+    "a dump of SQL": r"(?:(?:--|/\*|SET |BEGIN|PRAGMA ).*\n\s*)*"
+    r"(?:CREATE (?:TABLE|DATABASE|SCHEMA|INDEX)|INSERT INTO|DROP TABLE|COPY .* FROM stdin)\b",
+    "ARFF": r"(?:%.*\n\s*)*@relation\b",
+    "MediaWiki": r"\{\|",
+    "AsciiDoc": r"(?:\[.*\]\n|\.\w.*\n|=+ .*\n\s*)*\|===",
+    "an ini file": r"(?:[#;].*\n\s*)*\[[\w .:-]+\][ \t]*\n(?:[#;].*\n)*[\w. -]+=",
+    "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
+    r"[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
+    r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
+    r"|(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL):[\w.]+:",
+    "an e-mail": r"(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|MIME-Version|Cc|"
+    r"Delivered-To|Reply-To|X-[\w-]+): .*\n(?:[ \t].*\n)*){3}",
+    "a patch": r"diff --git |--- .+\n\+\+\+ ",
+    "BibTeX": r"(?:%.*\n\s*)*@(?:article|book|inproceedings|misc|phdthesis|incollection)\{",
+    "a calendar": r"BEGIN:VCALENDAR",
+    "an address book": r"BEGIN:VCARD",
+}
+_OTHER_TEXTS_BEGIN = {what: re.compile(rf"\s*(?:{it})", re.I) for what, it in _OTHER_TEXTS.items()}
+_YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
+_YAML_FIRST = re.compile(r"- +[\w -]+: .*|[\w-]+:\s*")
+_YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
+_TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
+_DIRECTIONS = dict.fromkeys(
+    map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
+)
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
 _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
+_BEGIN = 5000  # characters by which a notation is known
 _MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
 _ROWS_AT_ONCE = 1000  # that come from another process
 
@@ -190,11 +244,11 @@ DEFAULTS = ReadOptions()
 def read_file(path: str | os.PathLike[str], options: ReadOptions = DEFAULTS) -> Table:
     """Reads a table from a file of any kind.
 
-    The kinds are delimited text, JSON, JSON Lines, HTML, Markdown, Excel (.xlsx, .xlsm, .xls,
-    .xlsb), OpenDocument and Parquet, also packed by gzip. The content says which it is. The last
-    four and HTML need the packages of the extra "formats". Cells are texts as the file has them or
-    as its program shows them; a cell without a value is empty. `Table.assumed` says what was
-    assumed.
+    The kinds are delimited text, columns as programs print them, JSON, JSON Lines, HTML, Markdown,
+    Org, LaTeX, Jira, Excel (.xlsx, .xlsm, .xls, .xlsb), OpenDocument and Parquet, also packed by
+    gzip. The content says which it is. The last four and HTML need the packages of the extra
+    "formats". Cells are texts as the file has them or as its program shows them; a cell without a
+    value is empty. `Table.assumed` says what was assumed.
 
     The table is named after its file. The path "-" reads standard input. FileNotFoundError if there
     is no such file; ModuleNotFoundError if the package that reads such files is not installed;
@@ -287,7 +341,11 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         is_page = named == "html" or content[:1024].lstrip().startswith(b"<")
         declared = declared_encoding(content) if is_page else None
         text, assumed = decode(content, name, options.encoding or declared)
-        text = text.rstrip("\0\x1a")  # of old systems
+        text = text.rstrip("\0\x1a").translate(_DIRECTIONS)  # of old systems; of Hebrew and Arabic
+        if _TWICE.match(text) and _is_json(text):
+            text = json.loads(text)
+        if options.delimiter is None:
+            _refuse_other_texts(text[:_BEGIN])
         kind = _kind_of_text(text, named)
         is_xml = _XML.match(text) and text.rstrip().endswith(">")
         if kind == "csv" and (is_xml or "\x00" in text[:1000]):
@@ -299,7 +357,8 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         rows = FORMATS[kind].read(Source(content, text, name, ending, options))
     # A few bytes of a file may say that a text stands in all cells.
     _check_bytes(sum(len(cell) for row in rows.rows for cell in row if type(cell) is str))
-    if named and kind != named and {kind, named} != {"json", "jsonl"}:
+    is_named = not FORMATS[kind].endings or kind == named or {kind, named} == {"json", "jsonl"}
+    if named and not is_named:
         sentence = (
             f"The file was read as {FORMATS[kind].title}, although its name ends in {ending}."
         )
@@ -338,6 +397,8 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
         for kind, one in FORMATS.items():
             if one.member in members:
                 return kind
+    if content.startswith(b"ORC") and content[-4:-1] == b"ORC":
+        raise _other("an ORC file")
     for begin, other in _OTHERS.items():
         if content.startswith(begin):
             raise _other(other)
@@ -347,8 +408,19 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
     return "text"
 
 
+def _refuse_other_texts(begin: str) -> None:
+    for what, expression in _OTHER_TEXTS_BEGIN.items():
+        if expression.match(begin):
+            raise _other(what)
+    lines = [line for line in begin.split("\n")[:-1] if not _YAML_COMMENT.fullmatch(line)]
+    if len(lines) > 1 and _YAML_FIRST.fullmatch(lines[0]) and all(map(_YAML_LINE.fullmatch, lines)):
+        raise _other("YAML")
+
+
 def _other(what: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
+    if what in (*_OTHER_TEXTS, "YAML"):
+        return ValueError(f"expected a table, got what looks like {what}; write it as CSV first")
     expected = f"expected a table in {', '.join(ENDINGS)}"
     return ValueError(f"{expected}, got what looks like {what}{remedy}")
 
@@ -368,6 +440,14 @@ def _kind_of_text(text: str, named: str | None) -> str:
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
         return "jsonl"
+    if "\\begin{tabular" in text or "\\begin{longtable" in text:
+        return "latex"
+    if is_jira(text):
+        return "jira"
+    if is_box(text):
+        return "box"
+    if is_records(text):
+        return "records"
     if named == "markdown" or is_markdown(text):
         return "markdown"
     return "html" if named == "html" else "csv"

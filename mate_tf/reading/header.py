@@ -1,6 +1,7 @@
 """Which of a table's rows are its header, and the names of its columns."""
 
 import itertools
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,6 +9,12 @@ from mate_tf.tables.values import Cell, read_cell
 
 ROWS_LOOKED_AT = 200  # when it is decided what is a header
 MOST_HEADER_ROWS = 3
+
+_UNITS = re.compile(  # what stands before units and codes
+    r"units?|einheit(?:en)?|unités?|unidad(?:es)?|unità|eenheid|enhet|jednostk[ai]|birim|codes?|"
+    r"\[\d*\]|[-–—]|単位|单位",
+    re.IGNORECASE,
+)
 
 Numbered = list[tuple[int, list[Any]]]  # rows and their numbers in the file
 
@@ -45,7 +52,9 @@ def count_header_rows(rows: Sequence[Sequence[str]]) -> int:
     for count in range(min(MOST_HEADER_ROWS, len(rows) - 1), 1, -1):
         pairs = itertools.pairwise(range(count))
         if all(
-            _continues(rows[i], rows[j], read[j], read[count:], j + 1 < count) for i, j in pairs
+            _continues(rows[i], rows[j], read[j], read[count:], j + 1 < count)
+            or _is_of_units(read[0], read[j], read[count:])
+            for i, j in pairs
         ):
             return count
     return 1
@@ -106,6 +115,22 @@ def _continues(
         and (not is_value(second_read[i]) or second_read[i].is_year)
         for i in columns
     )
+
+
+def _is_of_units(
+    first: Sequence[Cell], second: Sequence[Cell], below: Sequence[Sequence[Cell]]
+) -> bool:
+    """Whether a row has units or codes of the columns of values, and no more than "Units" beside.
+
+    Half of these columns or more have one.
+    """
+    columns = _columns_of_values(below)
+    if len(first) < 2 or any(map(_is_date, first)) or any(map(is_value, second)):
+        return False
+    others = (cell.text for i, cell in enumerate(second) if i not in columns)
+    num_units = sum(bool(second[i].text) for i in columns)
+    is_labelled = all(not text or _UNITS.fullmatch(text) for text in others)
+    return is_labelled and 2 * num_units >= len(columns) > 0
 
 
 def with_names_of_labels(rows: list[list[str]], header_rows: int) -> list[list[str]]:

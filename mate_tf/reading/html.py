@@ -21,7 +21,8 @@ _WINDOWS_1252 = {
 }
 _HIDDEN = re.compile(r"display\s*:\s*none", re.IGNORECASE)
 _UNSEEN = re.compile(r"visibility\s*:\s*(?:hidden|collapse)", re.IGNORECASE)  # but takes its place
-_NOT_TEXT = {"script", "style", "table", "template"}
+_FIELDS = ("text", "number", "date", "time", "email", "tel", "url", "search", "month", "week")
+_NOT_TEXT = {"button", "script", "style", "table", "template"}
 _APART = {"br", "dd", "div", "dt", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "p"}
 _SPAN = re.compile(r"\s*(\d{1,9})")
 _MOST_COLUMNS_SPANNED = 1000  # as in browsers
@@ -53,6 +54,8 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     tables = shown or [rows for _, rows in all_tables]
     # Frames around a table, and boxes of one text, are passed over where there is one other.
     real = [number for number, rows in enumerate(tables) if _has_cells(rows)]
+    if which is None and len(real) > 1:
+        real = [number for number in real if not _is_within(tables[number], tables)]
     which = real[0] if which is None and len(real) == 1 else which
     if not tables:
         raise ValueError("expected a table, got a page without one")
@@ -63,6 +66,18 @@ def _has_cells(rows: list[Any]) -> bool:
     """Whether there are several cells, and texts in them that are not in a table of their own."""
     cells = [cell for row in rows for cell in _cells(row)]
     return len(cells) > 1 and any(cell.find(".//table") is None and _text(cell) for cell in cells)
+
+
+def _is_within(rows: list[Any], tables: list[list[Any]]) -> bool:
+    """Whether a table is in a cell of one that has more cells, of which most hold no table."""
+    own = {id(table) for table in rows[0].iterancestors("table")}
+    for others in tables:
+        cells = [cell for row in others for cell in _cells(row)]
+        is_around = others is not rows and id(next(others[0].iterancestors("table"))) in own
+        alone = [cell for cell in cells if cell.find(".//table") is None and _text(cell)]
+        if is_around and len(alone) > max(3, len(cells) // 2, sum(map(len, map(_cells, rows)))):
+            return True
+    return False
 
 
 def declared_encoding(content: bytes) -> str | None:
@@ -204,7 +219,28 @@ def _span(cell: Any, name: str) -> int:
 
 
 def _text(cell: Any) -> str:
-    return " ".join("".join(_pieces(cell)).split())
+    text = " ".join("".join(_pieces(cell)).split())
+    return text or " ".join(filter(None, map(_sign, cell.iter("img", "input"))))
+
+
+def _sign(element: Any) -> str:
+    """What a picture or a box to tick says where it is alone in a cell."""
+    if element.tag == "img":
+        return str(element.get("alt", "")).strip()
+    is_box = element.get("type", "").lower() == "checkbox"
+    return ("no" if element.get("checked") is None else "yes") if is_box else ""
+
+
+def _field(element: Any) -> str:
+    """The text in a field of a form: of a list the option that is chosen."""
+    if element.tag == "input":
+        kind = element.get("type", "text").lower()
+        is_chosen = kind == "radio" and element.get("checked") is not None
+        return str(element.get("value", "")) if kind in _FIELDS or is_chosen else ""
+    options = list(element.iter("option"))
+    chosen = [option for option in options if option.get("selected") is not None]
+    shown = chosen or ([] if element.get("multiple") is not None else options[:1])
+    return ", ".join("".join(option.itertext()).strip() for option in shown)
 
 
 def _pieces(element: Any) -> Iterator[str]:
@@ -237,7 +273,9 @@ def _inside(element: Any) -> list[Any]:
         parts.append(apart)
         # The tag of a comment is no text.
         is_text = isinstance(child.tag, str) and child.tag not in _NOT_TEXT
-        if is_text and not (_is_hidden(child) or _UNSEEN.search(child.get("style", ""))):
+        if child.tag in ("input", "select"):
+            parts.append(_field(child))
+        elif is_text and not (_is_hidden(child) or _UNSEEN.search(child.get("style", ""))):
             parts.append(child)
         parts.append(apart + (child.tail or ""))
     return parts

@@ -39,6 +39,14 @@ _NOTE = re.compile(
 _SOURCE = re.compile(
     r"(?:sources?|notes?|quellen?|hinweise?|fuente|fonte|bron|источник) ?: ?\S", re.IGNORECASE
 )
+_TYPE = re.compile(  # of databases, of polars, of R and of Arrow
+    r"<[a-z0-9]+>|(?:var)?char(?:\(\d+\))?|str(?:ing)?|cat|text|u?(?:big|small|tiny|huge)?int(?:eger)?|"
+    r"[iuf](?:8|16|32|64)|u?int(?:8|16|32|64)|float(?:32|64)?|double|numeric|real|decimal(?:\(.*\))?|"
+    r"bool(?:ean)?|date(?:time)?(?:\[.*\])?|time|timestamp(?:\[.*\])?|object|list\[.*\]|",
+    re.IGNORECASE,
+)
+_IMPORTED = '{"ImportId"'  # codes of Qualtrics
+_STATIONS = ("TOA5", "TOACI1")  # what files of Campbell's loggers begin with
 _COMMENTS = ("#", "//", "%")
 _RULE = re.compile(r" *(?:[-=]{2,}|[*_]{3,}) *")
 _MOST_NOTES = 50  # rows
@@ -94,8 +102,12 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
     check_size(len(rows) * _longest(rows))
     if skip_rows is not None:
         rows = [(number, row) for number, row in rows if number > skip_rows]
+    if file.is_ragged and header_rows is None and skip_rows is None:
+        rows = _from_names_of_station(file, rows)
     width = _longest(rows)
     if file.header_rows is None:
+        if file.is_ragged and width > 1:
+            rows = _without_last_delimiters(rows)
         if file.is_ragged and width > 1 and skip_rows is None:
             rows = [(n, row) for n, row in rows if not all(map(_RULE.fullmatch, row))]
         if width > 1 or not file.is_ragged:
@@ -112,6 +124,7 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
             rows = _without_titles(file, rows, width)
             rows = _without_comments(file, rows, width)
         if not file.is_ragged:
+            rows = _without_tables_beside(file, rows)
             rows = _without_empty_columns(rows)
             width = _longest(rows)
     rows = _rectangular(file, rows, width)
@@ -123,7 +136,10 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
             body.append(cell_texts(row))
         except TypeError as error:
             raise ValueError(f"{error} (file '{file.name}', {file.unit} {number})") from None
+    is_free = header_rows is None
     header_rows = file.header_rows if header_rows is None else header_rows
+    if is_free and header_rows != 0:
+        body, header_rows = _without_types(file, body, header_rows)
     if header_rows is None:
         header_rows = count_header_rows(body)
         if header_rows == 0 and body:
@@ -146,8 +162,88 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
     if not body:
         names = cut(", ".join(header), _LONGEST_NAMES)
         raise ValueError(f"expected rows below the header, got the header alone: {names}")
+    if file.header_rows is None:
+        body = _with_labels_filled(file, header, body)
     cells: Any = tuple(map(tuple, body))
     return Table(tuple(header), cells, file.name, file.title, assumed=tuple(file.assumed))
+
+
+def _without_types(
+    file: Rows, rows: list[list[str]], header_rows: int | None
+) -> tuple[list[list[str]], int | None]:
+    """The rows without one of types below the names, such as "string, int", and header rows."""
+    if len(rows) > 3 and all(cell.startswith(_IMPORTED) for cell in rows[2]):
+        file.assumed.append("The questions and codes below the header are left out.")
+        return [rows[0], *rows[3:]], 1
+    if len(rows) < 3 or not all(_TYPE.fullmatch(cell) for cell in rows[1]) or not any(rows[1]):
+        return rows, header_rows
+    types = ", ".join(filter(None, rows[1]))
+    file.assumed.append(f"The types '{cut(types, _LONGEST_TITLE)}' below the header are left out.")
+    return [rows[0], *rows[2:]], 1
+
+
+def _from_names_of_station(file: Rows, rows: Numbered) -> Numbered:
+    """The rows of a file of Campbell's stations from its names on, which have units and kinds."""
+    if len(rows) < 5 or rows[0][1][0] not in _STATIONS:
+        return rows
+    _take_titles(file, rows[:1], rows[1][0])
+    file.header_rows = 3
+    return rows[1:]
+
+
+def _without_last_delimiters(rows: Numbered) -> Numbered:
+    """The rows without delimiters at the ends of lines, where other lines have none."""
+    width = _width(rows, is_ragged=True)
+    size = max((_size(row, False) for _, row in rows if len(row) == width), default=0)
+    if not 0 < size < width or all(len(row) != size for _, row in rows):
+        return rows
+    return [(n, row if any(map(has_text, row[size:])) else row[:size]) for n, row in rows]
+
+
+def _without_tables_beside(file: Rows, rows: Numbered) -> Numbered:
+    """The rows of the first of two tables that have empty columns between them."""
+    width = _longest(rows)
+    filled = [any(has_text(row[i]) for _, row in rows if i < len(row)) for i in range(width)]
+    for place in range(3, width - 1):
+        if filled[place] and not filled[place - 1] and all(filled[place : place + 2]):
+            first = [(n, row[: place - 1]) for n, row in rows if num_filled(row[: place - 1])]
+            second = [(n, row[place:]) for n, row in rows if num_filled(row[place:])]
+            labels = [str(row[0]) for _, row in second[1:] if has_text(row[0])]
+            are_labels = labels and not any(is_value(read_cell(label)) for label in labels)
+            if are_labels and second[0][0] == first[0][0] and _table(first) and _table(second):
+                names = cut(", ".join(map(str, filter(has_text, second[0][1]))), _LONGEST_TITLE)
+                said = f"Another table, '{names}', is beside it and left out"
+                file.assumed.append(f"{said}; put it on a sheet of its own to read it.")
+                return first
+    return rows
+
+
+def _with_labels_filled(
+    file: Rows, header: Sequence[str], body: list[list[str]]
+) -> list[list[str]]:
+    """The rows with the labels of groups, which stand in the first row of each, in all of them."""
+    is_total = [TOTAL.fullmatch(next(filter(None, row), "").lower()) is not None for row in body]
+    rows = [row for row, is_one in zip(body, is_total, strict=True) if not is_one]
+    before = range(len(rows))  # rows that may lack a label
+    for index in range(len(header) - 2):
+        blanks = [number for number in before if not rows[number][index]]
+        labels = [row[index] for row in rows if row[index]]
+        is_whole = all(row[-1] for row in rows) and any(
+            all(row[other] for row in rows) for other in range(index + 1, len(header) - 1)
+        )
+        are_groups = len(blanks) > 1 and 2 * len(blanks) >= len(labels) and bool(rows[0][index])
+        are_groups &= len(blanks) + len(labels) == len(rows) and (
+            index > 0 or len(set(labels)) == len(labels)
+        )
+        if not (is_whole and are_groups) or any(is_value(read_cell(it)) for it in labels):
+            break
+        label = ""
+        for row in rows:
+            label = row[index] = row[index] or label
+        before = blanks
+        named = header[index] or "the first column"
+        file.assumed.append(f"The labels of '{named}' stand once for each group; they fill it.")
+    return body
 
 
 def _longest(rows: Numbered) -> int:
@@ -216,7 +312,8 @@ def _width(rows: Numbered, is_ragged: bool) -> int:
         return max((_size(row, is_ragged) for _, row in rows), default=0)
     lengths = [len(row) for _, row in rows[len(rows) // 2 :][:ROWS_LOOKED_AT]]
     sizes = Counter([size for size in lengths if size > 1] or lengths)  # notes have one cell
-    return max(sizes, key=lambda size: (sizes[size], size), default=0)
+    everywhere = Counter(len(row) for _, row in rows[:ROWS_LOOKED_AT])
+    return max(sizes, key=lambda size: (sizes[size], everywhere[size], size), default=0)
 
 
 def _shortened(row: Sequence[Any]) -> str:

@@ -1,5 +1,7 @@
 """Tables from JSON in the shapes that programs write, and from JSON Lines."""
 
+import json
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -24,6 +26,8 @@ _NUMBERS_AS_WRITTEN: dict[str, Any] = {  # 1.50 and 1e5; NaN stands for a missin
     "parse_float": _Number,
     "parse_constant": lambda name: None if name == "NaN" else name,
 }
+_VALUE_BEGIN = re.compile(r"[\s,]*[\[{]")
+_OF_CELLS = {"value", "v", "f", "type", "datatype", "xml:lang", "format"}  # keys
 _HEADERS = ("header", "headers", "columns", "column_names", "fields", "cols", "schema")
 _BODIES = ("rows", "data", "values", "records", "items")
 _WRAPPERS = (*_BODIES, *"table result results response content body payload hits docs".split())
@@ -37,8 +41,9 @@ def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
     of texts one text. Numbers keep their text; null and NaN are empty. Where an object holds
     several tables, `which` is the number of one, from 0. ValueError for anything else.
     """
-    value = parse_json(text, name, **_NUMBERS_AS_WRITTEN)
-    rows = _rows(value, which)
+    values = _json_values(text, name)
+    value = values[0] if len(values) == 1 else values
+    rows = [list(map(_without_object, row)) for row in _rows(value, which)]
     are_alike = _is_list_of(value, list) and len(set(map(len, rows))) == 1
     header_rows, assumed = 1, []
     if are_alike and any(isinstance(cell, _Number) for cell in rows[0]):
@@ -59,18 +64,53 @@ def read_json_line_rows(text: str, name: str) -> Rows:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
-        value = parse_json(line, name, number, **_NUMBERS_AS_WRITTEN)
-        if not isinstance(value, type(values[0]) if values else dict | list):
-            expected = type(values[0]).__name__ if values else "object or list"
-            raise ValueError(
-                f"expected a row as {expected}, got {_kind(value)} (file '{name}', line {number})"
-            )
-        values.append(value)
-        numbers.append(number)
+        for value in _json_values(line, name, number):
+            if not isinstance(value, type(values[0]) if values else dict | list):
+                expected = type(values[0]).__name__ if values else "object or list"
+                got = f"{_kind(value)} (file '{name}', line {number})"
+                raise ValueError(f"expected a row as {expected}, got {got}")
+            values.append(value)
+            numbers.append(number)
     if not values or isinstance(values[0], list):
         return Rows(values, numbers, name, unit="line", is_ragged=True, header_rows=1)
     rows = _rows_of_records(values)
     return Rows(rows, [0, *numbers], name, unit="line", header_rows=1)
+
+
+def _json_values(text: str, name: str, line: int | None = None) -> list[Any]:
+    """The values of a text that has one after another; errors as of `parse_json`."""
+    try:
+        return [parse_json(text, name, line, **_NUMBERS_AS_WRITTEN)]
+    except ValueError as error:
+        if "Extra data" not in str(error):
+            raise
+    values, begin = [], 0
+    while match := _VALUE_BEGIN.match(text, begin):
+        begin = match.end() - 1
+        try:
+            end = json.JSONDecoder().raw_decode(text, begin)[1]
+        except ValueError:
+            end = len(text)
+        values.append(parse_json(text[begin:end], name, line, **_NUMBERS_AS_WRITTEN))
+        begin = end
+    if text[begin:].strip():
+        raise ValueError(f"expected JSON, got more behind it: {text[begin:].strip()[:20]!r}")
+    return values
+
+
+def _without_object(cell: Any) -> Any:
+    """The value of a cell that is an object of it and of its type or format."""
+    for key in ("value", "v"):
+        if isinstance(cell, Mapping) and key in cell and cell.keys() <= _OF_CELLS:
+            return cell[key]
+    return cell
+
+
+def _cells(row: Any) -> Any:
+    """The cells of a row that is an object of them, as of BigQuery and of Google's charts."""
+    is_row = isinstance(row, Mapping) and len(row) == 1 and set(row) <= {"f", "c"}
+    cells = next(iter(row.values())) if is_row else row
+    return cells if isinstance(cells, list) else row
 
 
 def _rows(value: Any, which: int | None) -> list[list[Any]]:
@@ -78,20 +118,27 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
         if len(value) == 2 and isinstance(value[0], Mapping) and isinstance(value[1], list):
             value = value[1]  # what is said about a table, and the table
         value = [item for item in value if item is not None]
+        if value and all(isinstance(item, str) and item.startswith("{") for item in value):
+            value = [json.loads(item, **_NUMBERS_AS_WRITTEN) for item in value]
     if _is_list_of(value, list):
         return value
     if _is_list_of(value, Mapping):
         return _rows_of_records(value)
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {_SHAPES}, got {_kind(value)}")
+    value = _with_names_beside(value)
     for header in _HEADERS:
         for body in _BODIES:
-            if _is_list_of(value.get(header), object) and _is_list_of(value.get(body), list):
+            rows = value.get(body)
+            rows = list(map(_cells, rows)) if isinstance(rows, list) else rows
+            if _is_list_of(value.get(header), object) and _is_list_of(rows, list):
                 names = [
-                    name.get("name", name.get("title")) if isinstance(name, Mapping) else name
+                    next((name[key] for key in ("name", "title", "label", "id") if key in name), "")
+                    if isinstance(name, Mapping)
+                    else name
                     for name in value[header]
                 ]
-                return _with_labels(value.get("index"), [names, *value[body]])
+                return _with_labels(value.get("index"), [names, *rows])
     inner = [item for key, item in value.items() if len(value) == 1 or key.lower() in _WRAPPERS]
     if len(inner) == 1 and isinstance(inner[0], Mapping) and _holds_table(inner[0]):
         return _rows(inner[0], which)
@@ -113,6 +160,15 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
         raise ValueError(f"expected {_SHAPES}, got an object of other things")
     keys = [key for key in tables if key.lower() not in _HEADERS] or list(tables)
     return _rows(tables[keys[chosen_table(which, [f"'{key}'" for key in keys])]], None)
+
+
+def _with_names_beside(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An object with the names of columns that Socrata and BigQuery have in an object in it."""
+    view = value
+    for key in ("meta", "view") if "data" in value else ("schema",):
+        view = view.get(key) if isinstance(view, Mapping) else None
+    names = view.get("columns" if "data" in value else "fields") if isinstance(view, Mapping) else 0
+    return {**value, "header": names} if isinstance(names, list) else value
 
 
 def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
@@ -152,6 +208,12 @@ def _are_rows(value: Any) -> bool:
 
 def _rows_of_records(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
     """Objects as rows; the header has all keys, in the order in which they come."""
+    if all(
+        isinstance(cell, Mapping) and _without_object(cell) is not cell
+        for record in records
+        for cell in record.values()
+    ):  # as of SPARQL
+        records = [{key: _without_object(cell) for key, cell in it.items()} for it in records]
     flat = [flat_record(record) for record in records]
     header = list(dict.fromkeys(key for record in flat for key in record))
     check_size(len(header) * len(flat))

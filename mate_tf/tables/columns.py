@@ -7,17 +7,16 @@ cannot be decided keeps a plain reading or none, and `assumed` says so.
 
 import dataclasses
 import datetime
-import itertools
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from mate_tf.tables import notations
 from mate_tf.tables import units as families
-from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS, TOTAL
+from mate_tf.tables.notations import CURRENCIES, CURRENCY_UNITS
 from mate_tf.tables.units import FAMILIES, SECONDS, UNITS, in_unit
 from mate_tf.tables.values import (
     Cell,
@@ -30,7 +29,6 @@ from mate_tf.tables.values import (
 )
 
 Kind = Literal["number", "date", "time", "duration", "text", "empty"]
-SAME = 1e-9  # the relative difference of sums that are the same
 SHARE_OF_KIND = 0.7  # of the cells with a value
 
 LENGTH_NAME = re.compile(
@@ -136,34 +134,6 @@ class Column:
             "sum": total,
             "average": average,
         }
-
-
-def total_rows(rows: Sequence[Sequence[str]], column: Callable[[int], Column]) -> tuple[int, ...]:
-    """Rows that are totals: one is called so, and a number in it is the sum of numbers above it.
-
-    The sum is of all rows above, or of those since the last row that is called a total, or of all
-    others for the first row. Rows that are called totals are not added up. `column` gives a column
-    of the table by its number; it is not asked where no row is called a total.
-    """
-    firsts = (next(filter(None, (read_cell(cell).text for cell in row)), "") for row in rows)
-    named = [row for row, text in enumerate(firsts) if TOTAL.fullmatch(text)]
-    if not named:
-        return ()
-    totals = set()
-    for index in range(len(rows[0])):
-        if column(index).kind not in ("number", "duration"):
-            continue
-        numbers = column(index).numbers
-        parts = [number or 0.0 for number in numbers]
-        for row in named:
-            parts[row] = 0.0
-        sums = [0.0, *itertools.accumulate(parts)]  # of the rows above each
-        for row, before in zip(named, [0, *named], strict=False):
-            total = numbers[row]
-            for added in (sums[row], sums[row] - sums[before], sums[-1] if row == 0 else 0.0):
-                if total and math.isclose(total, added, rel_tol=SAME, abs_tol=SAME):
-                    totals.add(row)
-    return tuple(sorted(totals))
 
 
 def unlike_units(units: Iterable[str], with_unknown: bool = False) -> tuple[str, ...]:

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from mate_tf.tables.cell_texts import cell_texts
-from mate_tf.tables.columns import Column, read_column, total_rows
+from mate_tf.tables.columns import Column, read_column
 from mate_tf.tables.drawing import table_html
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
+from mate_tf.tables.totals import read_totals
 
 _MOST_CLASSES = 2**31  # records hold 32 bits
 
@@ -98,21 +99,20 @@ class Table:
         return columns[index]
 
     @functools.cached_property
+    def _totals(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
+        return read_totals(self.rows, self.header, self.column)
+
+    @functools.cached_property
     def total_rows(self) -> tuple[int, ...]:
         """The rows that are totals of others, which sums, averages and counts leave out."""
-        return total_rows(self.rows, self.column)
+        return self._totals[0]
 
     @functools.cached_property
     def all_assumed(self) -> tuple[str, ...]:
         """The sentences about the table and about its columns."""
         columns = map(self.column, range(self.num_columns))
-        totals = [
-            f"Row {row + 1}, '{next(filter(str.strip, self.rows[row]))}', is a total of others; "
-            "sums, averages and counts leave it out."
-            for row in self.total_rows
-        ]
         sentences = (sentence for column in columns for sentence in column.assumed)
-        return (*self.assumed, *totals, *sentences)
+        return (*self.assumed, *self._totals[1], *sentences)
 
     def with_rows(self, rows: Sequence[int]) -> "Table":
         """The table with some of its rows, which are read as in the whole."""
