@@ -9,6 +9,8 @@ _RUN = re.compile(r"\S {2,}(?=\S)")
 _RULE = re.compile(r" *[-=\u2500-\u257f]{2}[-=\u2500-\u257f ]*")
 _RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns
 _BOX = re.compile("[\u2500-\u257f]")
+_WORD = re.compile("[^ ]+")
+_LONGEST_LINE = 10_000  # characters
 _MOST_TITLES = 4
 _LEAST_SHARE = 0.6  # of the lines that have runs of blanks
 _LINES_LOOKED_AT = 200
@@ -37,7 +39,8 @@ def cut_by_blanks(text: str) -> list[list[str]]:
     lines = ["" if _RULE.fullmatch(line) else line.rstrip() for line in text.splitlines()]
     filled = [number for number, line in enumerate(lines) if line.strip()]
     shown = [lines[number] for number in filled]
-    if len(shown) < 2 or "\t" in text or not _has_runs(shown):
+    is_short = max(map(len, shown), default=0) <= _LONGEST_LINE
+    if len(shown) < 2 or not is_short or "\t" in text or not _has_runs(shown):
         return []
     first, last, spans = 0, len(shown), _spans(shown)
     for number in range(1, min(_MOST_TITLES, len(shown) - 1)):
@@ -88,12 +91,11 @@ def _is_title(line: str, num_columns: int) -> bool:
 
 def _spans(lines: list[str]) -> list[tuple[int, int]]:
     """Where columns begin and end; a part of a name, or of cells, belongs to the one before it."""
-    width = max(map(len, lines))
-    blank = set(range(width))
+    taken = 0  # bits of the places that are not blank, the first one last
     for line in lines:
-        blank = {place for place in blank if line[place : place + 1] in ("", " ")}
-    taken = "".join(" " if place in blank else "x" for place in range(width))
-    spans = [part.span() for part in re.finditer("x+", taken)]
+        for word in _WORD.finditer(line):
+            taken |= (1 << word.end()) - (1 << word.start())
+    spans = [part.span() for part in re.finditer("1+", f"{taken:b}"[::-1])]
     rows = _cut(lines, spans)
     is_header = (2 * sum(map(bool, row)) >= len(spans) for row in rows)
     header = next((number for number, is_one in enumerate(is_header) if is_one), 0)

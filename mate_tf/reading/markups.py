@@ -30,7 +30,10 @@ def read_latex_rows(text: str, name: str, which: int | None = None) -> Rows:
     """
     text = _COMMENT.sub("", text)
     tables = [_tabular(found[1], found[2]) for found in _TABULAR.finditer(text)]
-    described = [f"{len(rows)} rows, {', '.join(rows[0])!r}" for rows, _ in tables if rows]
+    tables = [table for table in tables if table[0]]
+    if not tables:
+        raise ValueError("expected a tabular with rows and its end, got none")
+    described = [f"{len(rows)} rows, {', '.join(rows[0])!r}" for rows, _ in tables]
     rows, header_rows = tables[chosen_table(which, described)]
     captions = [_plain(found[1]) for found in _CAPTION.finditer(text)]
     title = captions[0] if len(captions) == len(tables) == 1 else ""

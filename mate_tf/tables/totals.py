@@ -70,7 +70,7 @@ def read_totals(
             if _is_same(number, function(data), rows[row][index], 1):
                 totals[row] = "is computed from"
     if named and named[-1] == len(rows) - 1 and named[-1] not in totals:
-        groups = _groups(numbers.values(), named[-1])
+        groups = _groups(list(numbers.values()), named[-1])
         totals |= dict.fromkeys(groups, "is a total of")
         unlike = [row for row in unlike if row not in groups]
     said = [
