@@ -224,7 +224,7 @@ def _with_labels_filled(
     """The rows with the labels of groups, which stand in the first row of each, in all of them."""
     is_total = [TOTAL.fullmatch(next(filter(None, row), "").lower()) is not None for row in body]
     rows = [row for row, is_one in zip(body, is_total, strict=True) if not is_one]
-    before = range(len(rows))  # rows that may lack a label
+    before = list(range(len(rows)))  # rows that may lack a label
     for index in range(len(header) - 2):
         blanks = [number for number in before if not rows[number][index]]
         labels = [row[index] for row in rows if row[index]]

@@ -164,7 +164,7 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
 
 def _with_names_beside(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """An object with the names of columns that Socrata and BigQuery have in an object in it."""
-    view = value
+    view: Any = value
     for key in ("meta", "view") if "data" in value else ("schema",):
         view = view.get(key) if isinstance(view, Mapping) else None
     names = view.get("columns" if "data" in value else "fields") if isinstance(view, Mapping) else 0
