@@ -123,6 +123,11 @@ class Answer:
         return self if self.answered or not self.alternatives else self.alternatives[0]
 
     @property
+    def sure(self) -> bool:
+        """Whether the answer is said plainly."""
+        return self.confidence == "sure"
+
+    @property
     def verdict(self) -> str:
         """The words before the answer's text, or before its guess where there is none."""
         if not self.answered:

@@ -86,7 +86,9 @@ def test_an_answer_with_its_score_its_place_and_what_was_not_read():
     assert not re.search("other answer|No answer|Not read", text)
     assert text.startswith("Answerscore 0.90")
     for confidence, verdict in (("probably", "Probably"), ("not sure", "Not sure, best guess")):
-        text = result_html(RIVERS, dataclasses.replace(answer(NILE), confidence=confidence), {}, {})
+        doubted = dataclasses.replace(answer(NILE), confidence=confidence)
+        assert answer(NILE).sure and not doubted.sure
+        text = result_html(RIVERS, doubted, {}, {})
         assert f'<div class="answer {confidence.replace(" ", "-")}">' in text and verdict in text
     text = shown(dataclasses.replace(answer(NILE), rows_dropped=1))
     assert "Not read: the last 1 row" in text
