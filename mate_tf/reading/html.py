@@ -224,7 +224,7 @@ def _text(cell: Any) -> str:
 
 
 def _sign(element: Any) -> str:
-    """What a picture or a box to tick says where it is alone in a cell."""
+    """The text of a picture or of a box to tick that is alone in a cell."""
     if element.tag == "img":
         return str(element.get("alt", "")).strip()
     is_box = element.get("type", "").lower() == "checkbox"
