@@ -24,6 +24,7 @@ from mate_tf.weights.folder import (
     check_exported,
     is_exported,
     kind_of_weights,
+    locate_weights,
     read_calibration,
 )
 from mate_tf.weights.run import folder_of_weights, read_run_config, run_weights
@@ -78,8 +79,6 @@ def find_model(
         return exported_model(folder, architecture)
     if revision is None and kind_of_weights(folder) == "run":
         return run_model(folder, architecture)
-    from mate_tf.weights.initial import locate_weights
-
     try:
         location = locate_weights(path, revision)
     except FileNotFoundError as error:
@@ -168,6 +167,7 @@ def published_model(
         ModuleNotFoundError, OSError, ValueError: as `published_configs`, or if the model answers
             nothing.
     """
+    import_tensorflow()
     from mate_tf.weights.initial import published_configs, published_shapes, restore_published
 
     attention = _attending(EncoderConfig(), architecture or "tapas").attention

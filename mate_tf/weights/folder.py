@@ -90,6 +90,43 @@ def kind_of_weights(location: pathlib.Path) -> str:
     )
 
 
+def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:
+    """The path itself where there are weights, or a folder of the Hub; errors as `load_weights`."""
+    local = as_path(path)
+    if (local / "config.json").is_file() or find_tf1_checkpoint(local):
+        if revision is not None:
+            raise ValueError(f"expected no revision for weights on this machine, got {revision!r}")
+        return local
+    if local.is_dir() or not is_hub_name(str(path)):
+        raise FileNotFoundError(
+            f"expected weights at {path}, found none: no Hugging Face folder, TF1 checkpoint or "
+            "folder of a run"
+        )
+    try:
+        return download(str(path), revision)
+    except (ModuleNotFoundError, OSError) as error:
+        # A mistyped path of two parts is a name that the Hub might have.
+        raise type(error)(f"found no folder or checkpoint {str(path)!r} here; {error}") from error
+
+
+def find_tf1_checkpoint(path: pathlib.Path) -> str | None:
+    """The prefix of the checkpoint at a prefix, or of the latest or only one in a folder."""
+    if not path.is_dir():
+        return str(path) if as_path(f"{path}.index").exists() else None
+    import tensorflow as tf
+
+    if latest := tf.train.latest_checkpoint(str(path)):
+        return latest
+    prefixes = [str(file.with_suffix("")) for file in sorted(path.glob("*.index"))]
+    if len(prefixes) > 1:
+        names = ", ".join(pathlib.Path(one).name for one in prefixes)
+        raise ValueError(
+            f"expected one TF1 checkpoint in {path}, got {len(prefixes)}: {names}; name one by "
+            f"its prefix, such as {prefixes[0]}"
+        )
+    return prefixes[0] if prefixes else None
+
+
 def check_calibrates(directory: str | pathlib.Path) -> None:
     """FileNotFoundError where a folder is neither an exported model nor a run."""
     from mate_tf.records.conversion_file import CONVERSION_FILE

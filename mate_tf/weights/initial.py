@@ -16,7 +16,7 @@ from mate_tf.features.wordpiece import read_vocabulary
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
 from mate_tf.task_configs import TableQAConfig, TaskConfig
-from mate_tf.weights.folder import download, is_hub_name, kind_of_weights
+from mate_tf.weights.folder import find_tf1_checkpoint, kind_of_weights, locate_weights
 from mate_tf.weights.hugging_face import (
     hugging_face_config,
     hugging_face_task_config,
@@ -104,41 +104,6 @@ def _check_same_vocabulary(
             f"expected at most the {len(there)} pieces of {weights_vocab}, got {len(here)} in "
             f"{data_vocab}; {remedy}"
         )
-
-
-def locate_weights(path: str | pathlib.Path, revision: str | None = None) -> pathlib.Path:
-    """The path itself where there are weights, or a folder of the Hub; errors as `load_weights`."""
-    local = as_path(path)
-    if (local / "config.json").is_file() or find_tf1_checkpoint(local):
-        if revision is not None:
-            raise ValueError(f"expected no revision for weights on this machine, got {revision!r}")
-        return local
-    if local.is_dir() or not is_hub_name(str(path)):
-        raise FileNotFoundError(
-            f"expected weights at {path}, found none: no Hugging Face folder, TF1 checkpoint or "
-            "folder of a run"
-        )
-    try:
-        return download(str(path), revision)
-    except (ModuleNotFoundError, OSError) as error:
-        # A mistyped path of two parts is a name that the Hub might have.
-        raise type(error)(f"found no folder or checkpoint {str(path)!r} here; {error}") from error
-
-
-def find_tf1_checkpoint(path: pathlib.Path) -> str | None:
-    """The prefix of the checkpoint at a prefix, or of the latest or only one in a folder."""
-    if not path.is_dir():
-        return str(path) if as_path(f"{path}.index").exists() else None
-    if latest := tf.train.latest_checkpoint(str(path)):
-        return latest
-    prefixes = [str(file.with_suffix("")) for file in sorted(path.glob("*.index"))]
-    if len(prefixes) > 1:
-        names = ", ".join(pathlib.Path(one).name for one in prefixes)
-        raise ValueError(
-            f"expected one TF1 checkpoint in {path}, got {len(prefixes)}: {names}; name one by "
-            f"its prefix, such as {prefixes[0]}"
-        )
-    return prefixes[0] if prefixes else None
 
 
 def load_tf1_checkpoint(

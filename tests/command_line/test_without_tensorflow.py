@@ -79,6 +79,21 @@ def test_importing_the_package_and_reading_a_table_imports_no_tensorflow():
 
 
 @pytest.mark.medium
+def test_a_model_of_the_hub_with_a_graph_needs_no_tensorflow():
+    asking = (
+        HIDING.partition("import mate_tf")[0]
+        + f"""
+import mate_tf
+from mate_tf.weights import folder
+folder.download = lambda name, revision: folder.DEFAULT_MODEL
+print(mate_tf.from_pretrained("me/model").answer({TABLE!r}, {QUESTION!r}).text)
+"""
+    )
+    done = subprocess.run([sys.executable, "-c", asking], cwd=ROOT, capture_output=True, text=True)
+    assert done.stdout == "gas giant\n", done.stderr
+
+
+@pytest.mark.medium
 @cases(
     "arguments",
     ["train", "--data-dir=my_data", "--model-dir=my_run"],
