@@ -74,17 +74,19 @@ def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
     for path in map(pathlib.Path, paths):
         inside = [path]
         if path.is_dir():
-            inside = [file for file in sorted(path.rglob("*")) if _is_table(file, path)]
+            inside = sorted(tables_below(path))
             if not inside:
                 raise FileNotFoundError(f"expected tables in the folder '{path}', found none")
         files.update(dict.fromkeys(inside))
     return list(files)
 
 
-def _is_table(file: pathlib.Path, folder: pathlib.Path) -> bool:
-    if any(part.startswith(".") for part in file.relative_to(folder).parts):
-        return False
-    return file.is_file() and _has_ending(file.name)
+def tables_below(folder: pathlib.Path) -> Iterator[pathlib.Path]:
+    """The files in a folder and those in it that may be tables by their endings; no hidden ones."""
+    for parent, inside, names in os.walk(folder):
+        inside[:] = sorted(name for name in inside if not name.startswith("."))
+        shown = (name for name in sorted(names) if not name.startswith(".") and _has_ending(name))
+        yield from filter(pathlib.Path.is_file, (pathlib.Path(parent, name) for name in shown))
 
 
 def _has_ending(name: str) -> bool:

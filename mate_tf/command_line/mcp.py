@@ -4,12 +4,12 @@ import argparse
 import itertools
 import os
 import pathlib
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 from mate_tf.command_line import arguments
+from mate_tf.command_line.ask import tables_below
 from mate_tf.private_apis import import_extra
-from mate_tf.reading.files import ENDINGS, read_file
+from mate_tf.reading.files import read_file
 from mate_tf.reading.sources import read_table
 
 HELP = "let assistants ask tables on this machine"
@@ -39,15 +39,6 @@ _INPUTS = {
     "text": "A table as text: CSV with a header, JSON, Markdown or HTML; empty with a path.",
     "folder": "A folder in which to look; empty for all that may be read.",
 }
-
-
-def files_below(folder: pathlib.Path) -> Iterator[pathlib.Path]:
-    """The files that may be tables in a folder and those in it, but for hidden folders."""
-    for parent, inside, names in os.walk(folder):
-        inside[:] = sorted(name for name in inside if not name.startswith("."))
-        yield from (
-            pathlib.Path(parent, name) for name in sorted(names) if name.lower().endswith(ENDINGS)
-        )
 
 
 def add_arguments(parser: Any) -> None:
@@ -100,7 +91,7 @@ def run(options: argparse.Namespace) -> None:
     def list_tables(folder: folder_ = "") -> dict[str, Any]:  # type: ignore[valid-type]
         """Names the files with tables in a folder and those in it."""
         below = [readable(folder)] if folder else folders
-        files = itertools.chain.from_iterable(map(files_below, below))
+        files = itertools.chain.from_iterable(map(tables_below, below))
         names = [os.path.relpath(file, folders[0]) for file in itertools.islice(files, _MOST + 1)]
         more = {"more": "there are others; name a folder"} if len(names) > _MOST else {}
         return {"files": names[:_MOST], **more}
