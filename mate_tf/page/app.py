@@ -22,12 +22,12 @@ from mate_tf.page.page import (
     LABELS,
     MOST_ASKED,
     TABLES,
-    WORKBOOKS,
     Asked,
     Page,
 )
 from mate_tf.page.visitors import MOST_BYTES, Files, Guard
 from mate_tf.private_apis import guard_visitors_files, import_extra
+from mate_tf.reading.files import is_workbook_named
 from mate_tf.weights.folder import DEFAULT_MODEL
 
 _MOST_WAITING = 64  # events of all visitors
@@ -196,7 +196,7 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
 
     def shown(path: str | None, text: str, options: Sequence[Any] = DEFAULTS) -> list[Any]:
         table = page.show(path, text, options)
-        is_workbook = path is not None and pathlib.Path(path).suffix.lower() in WORKBOOKS
+        is_workbook = path is not None and is_workbook_named(path)
         applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
         fields: list[dict[str, Any]] = [
             {"value": value, "visible": visible}

@@ -24,7 +24,6 @@ LABELS = (
     *("Delimiter", "Encoding", "Header rows", "Rows to skip"),
     *("Sheet", "Table number", "Hidden rows and columns too"),
 )
-WORKBOOKS = (".xlsx", ".xlsm", ".xls", ".xlsb", ".ods")
 MOST_ASKED = 20  # questions of a history
 _LONGEST_LINK = 30_000  # characters
 _OURS = re.compile(r"(.*: )?expected ", re.DOTALL)  # how errors of this project begin

@@ -55,6 +55,11 @@ class Format(NamedTuple):
     member: str | None = None  # of a zip archive, by which it is known
 
 
+def is_workbook_named(path: str) -> bool:
+    """Whether a file is a workbook by the ending of its name."""
+    return _FORMAT_OF_ENDING.get(Path(path).suffix.lower()) in WORKBOOKS
+
+
 def _sheets(title: str, endings: str, opener: Callable, member: str | None = None) -> Format:
     """A format of workbooks."""
 
@@ -181,9 +186,7 @@ _YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
 _YAML_FIRST = re.compile(r"- +[\w -]+: .*|[\w-]+:\s*")
 _YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
 _TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
-_DIRECTIONS = dict.fromkeys(
-    map(ord, "\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-)
+_DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
@@ -341,7 +344,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         is_page = named == "html" or content[:1024].lstrip().startswith(b"<")
         declared = declared_encoding(content) if is_page else None
         text, assumed = decode(content, name, options.encoding or declared)
-        text = text.rstrip("\0\x1a").translate(_DIRECTIONS)  # of old systems; of Hebrew and Arabic
+        text = _DIRECTIONS.sub("", text.rstrip("\0\x1a"))  # of Hebrew and Arabic; of old systems
         if _TWICE.match(text) and _is_json(text):
             text = json.loads(text)
         if options.delimiter is None:
