@@ -73,17 +73,18 @@ def read_totals(
         groups = _groups(list(numbers.values()), named[-1])
         totals |= dict.fromkeys(groups, "is a total of")
         unlike = [row for row in unlike if row not in groups]
-    said = [
-        f"Row {row + 1}, '{next(filter(str.strip, rows[row]))}', {kind} others; sums, averages and "
-        "counts leave it out."
+    notes = [
+        (row, f"{kind} others; sums, averages and counts leave it out")
         for row, kind in sorted(totals.items())
     ]
-    said += [
-        f"Row {row + 1}, '{next(filter(str.strip, rows[row]))}', is not the sum of the rows above; "
-        "sums, averages and counts include it."
+    notes += [
+        (row, "is not the sum of the rows above; sums, averages and counts include it")
         for row in unlike
     ]
-    return tuple(sorted(totals)), tuple(said)
+    sentences = (
+        f"Row {row + 1}, '{next(filter(str.strip, rows[row]))}', {note}." for row, note in notes
+    )
+    return tuple(sorted(totals)), tuple(sentences)
 
 
 def _is_total(name: str) -> bool:
