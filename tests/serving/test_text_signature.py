@@ -106,11 +106,17 @@ NUMBERS = st.one_of(
     st.integers(-30, 30).map(str),
     st.integers(-(10**6), 10**6).map("{:,}".format),
     st.decimals(-9, 9, places=1).map("{:.1f}".format),
-    st.integers(0, 10**4).map("${:,}.50".format),
-    st.integers(-40, 100).map("{}%".format),
-    st.integers(1, 30).map("{} km".format),
-    st.sampled_from(["", "n/a", "2004", "1999", "1875", "-$5", "\u22123", ".5", "3rd", "1,000"]),
+    st.sampled_from(["", "n/a", "2004", "1999", "1875", "\u22123", ".5", "3rd", "1,000"]),
 )
+# The library does not order columns of several units; the signature does not know units.
+NUMBERS_OF_A_UNIT = [
+    NUMBERS | unit
+    for unit in (
+        st.integers(0, 10**4).map("${:,}.50".format) | st.just("-$5"),
+        st.integers(-40, 100).map("{}%".format),
+        st.integers(1, 30).map("{} km".format),
+    )
+]
 DATES = st.one_of(
     st.dates(datetime.date(1000, 1, 1)).map("{:%Y-%m-%d}".format),
     st.dates(datetime.date(1000, 1, 1)).map("{:%Y-%m}".format),
@@ -124,10 +130,10 @@ WORDS = st.sampled_from(["b", "c d"])
 COLUMNS = st.one_of(
     *(
         st.lists(cells, min_size=4, max_size=4)
-        for cells in (NUMBERS, DATES, CLOCKS, DATES | WORDS, NUMBERS | WORDS)
+        for cells in (*NUMBERS_OF_A_UNIT, DATES, CLOCKS, DATES | WORDS, NUMBERS | WORDS)
     )
 )
-QUESTIONS = st.lists(NUMBERS | DATES | CLOCKS, max_size=3).map(" or ".join)
+QUESTIONS = st.lists(st.one_of(*NUMBERS_OF_A_UNIT) | DATES | CLOCKS, max_size=3).map(" or ".join)
 
 
 @pytest.mark.medium
