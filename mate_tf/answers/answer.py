@@ -72,7 +72,9 @@ class Answer:
         number: the answer as a number without its unit, such as 3.5 for "3.5 km": the computed
             one, or that of a single cell or span. Lengths of time are in seconds.
         class_index: the number of the class; of classifiers only.
-        rows_dropped: rows at the table's end that the model did not see.
+        rows_dropped: rows of the table that the model did not see.
+        coverage: which rows it saw, where it did not see all: "read 60 of 50,000 rows, chosen by
+            the question".
         alternatives: the best other answers, best first; these have no alternatives themselves.
         confidence: "sure", "probably" or "not sure", by the two thresholds of the calibration.
         answered: False where there is no answer: nothing of the table was seen, the table does not
@@ -95,6 +97,7 @@ class Answer:
     number: float | None = None
     class_index: int | None = None
     rows_dropped: int = 0
+    coverage: str = ""
     alternatives: tuple["Answer", ...] = ()
     confidence: Confidence = "sure"
     answered: bool = True
@@ -158,6 +161,7 @@ class Answer:
             "confidence": self.confidence,
             **self._own_dict(),
             "rows_dropped": self.rows_dropped,
+            **({"coverage": self.coverage} if self.coverage else {}),
             "alternatives": [other._own_dict() for other in self.alternatives],
             "assumed": list(self.assumed),
             **({"error": self.error} if self.error else {}),

@@ -84,7 +84,7 @@ def answer_html(answer: "Answer", header: Sequence[str] = ()) -> str:
     lines = [
         " · ".join(escape(fact) for fact in facts if fact),
         f'<span class="computed">{short(computed)}</span>' if computed else "",
-        f"Not read: the last {count(answer.rows_dropped, 'row')}" if answer.rows_dropped else "",
+        _sentence(answer.coverage) if answer.coverage else "",
         _sentence(shown.note) if shown.note else "",
         *map(escape, shown.assumed),
     ]

@@ -9,9 +9,11 @@ than the answer before has, 331 are right by the whole table and 378 by the rule
 """
 
 import dataclasses
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from mate_tf.answers.answer import Answer
+from mate_tf.answers.long_tables import Long
 from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_words
 from mate_tf.tables.table import Question, Table, check_coordinates
@@ -47,6 +49,7 @@ class View(NamedTuple):
     rows: tuple[int, ...] | None  # of the whole table; None for all
     table: Table | None
     question: Question
+    long: Long | None = None  # the table from which the rows of `table` are chosen
 
 
 def views_of(table: Table | None, question: Question) -> list[View]:
@@ -98,10 +101,8 @@ def better(question: str, rows_answer: Answer, whole_answer: Answer) -> Answer:
     return dataclasses.replace(guess, alternatives=tuple(others))
 
 
-def in_whole(answer: Answer, rows: tuple[int, ...] | None) -> Answer:
+def in_whole(answer: Answer, rows: Sequence[int]) -> Answer:
     """An answer from some rows of a table, with its cells where the whole table has them."""
-    if rows is None:
-        return answer
     cells = (dataclasses.replace(cell, row=rows[cell.row]) for cell in answer.cells)
     others = (in_whole(other, rows) for other in answer.alternatives)
-    return dataclasses.replace(answer, cells=tuple(cells), alternatives=tuple(others), rows=rows)
+    return dataclasses.replace(answer, cells=tuple(cells), alternatives=tuple(others))

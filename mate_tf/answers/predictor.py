@@ -7,17 +7,19 @@ import dataclasses
 import functools
 import itertools
 import os
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mate_tf.answers.answer import Answer, apply_min_score
+from mate_tf.answers.answer import Answer, apply_min_score, no_answer
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import Asked
 from mate_tf.answers.follow_ups import FollowUp, View, better, follow_up, in_whole, views_of
 from mate_tf.answers.kinds import DECODINGS, answering_kind
+from mate_tf.answers.long_tables import Long, put_together
 from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
@@ -84,7 +86,8 @@ class Prepared(NamedTuple):
     question: Question
     example: Example
     rows: tuple[int, ...] | None = None  # those of a whole table that a follow-up is about
-    whole: "Prepared | None" = None  # which is asked where these rows have no answer
+    long: Long | None = None  # the table from which the rows of `table` are chosen
+    whole: "Prepared | None" = None  # which is asked where the follow-up's rows have no answer
 
     @property
     def num_tokens(self) -> int:
@@ -105,6 +108,8 @@ class Predictor:
         calibration: makes scores probabilities; None leaves them as they are.
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
+        most_seconds: how long an answer may take that counts, adds or lists the rows of a table
+            longer than the model; then it is about the rows read so far.
         keras_model: makes the Keras model for `model`; None where there is none.
         load_again: loads the same predictor, so that this one can be pickled; None where it cannot.
 
@@ -124,6 +129,7 @@ class Predictor:
         calibration: Calibration | None = None,
         min_score: float = 0.0,
         num_alternatives: int = 0,
+        most_seconds: float = 20.0,
         keras_model: Callable[[], "EncoderTask"] | None = None,
         load_again: Callable[[], "Predictor"] | None = None,
     ):
@@ -137,6 +143,8 @@ class Predictor:
             raise ValueError(f"expected min_score from 0 to 1, got {min_score}")
         if num_alternatives < 0:
             raise ValueError(f"expected num_alternatives of at least 0, got {num_alternatives}")
+        if most_seconds < 0:
+            raise ValueError(f"expected most_seconds of at least 0, got {most_seconds}")
         self._model = model
         self._builder = builder
         self._batch_tokens = batch_tokens
@@ -145,6 +153,7 @@ class Predictor:
         self._calibration = calibration
         self._min_score = min_score
         self._num_alternatives = num_alternatives
+        self._most_seconds = most_seconds
         self._keras_model = None if keras_model is None else functools.cache(keras_model)
         self._load_again = load_again
         self._process = os.getpid()
@@ -254,7 +263,7 @@ class Predictor:
         self, pairs: Iterable[tuple[Table | None, Question]]
     ) -> list[Prepared | ConversionError]:
         """The features of questions, or why there are none; several threads may call it."""
-        views = [views_of(table, question) for table, question in pairs]
+        views = [list(map(self._fitting, views_of(*pair))) for pair in pairs]
         flat = [(view.table, view.question) for several in views for view in several]
         examples = self._builder.build_all(flat, require_answers=False)
         prepared: list[Prepared | ConversionError] = []
@@ -278,7 +287,19 @@ class Predictor:
             return ConversionError("no question", problem)
         if isinstance(example, ConversionError):
             return example
-        return Prepared(view.table, view.question, example, view.rows)
+        return Prepared(view.table, view.question, example, view.rows, view.long)
+
+    def _fitting(self, view: View) -> View:
+        """A view of the rows that a question needs, where not all of them fit."""
+        table, question, builder = view.table, view.question, self._builder
+        if table is None or builder.fits(table, question):
+            return view
+        before = question.previous_coordinates
+        choice = builder.choose_rows(table, question, [row for row, _ in before])
+        places = {row: place for place, row in enumerate(choice.rows)}
+        marks = tuple((places[row], column) for row, column in before if row in places)
+        part = dataclasses.replace(question, previous_coordinates=marks)
+        return View(view.rows, table.with_rows(choice.rows), part, Long(table, choice))
 
     def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """Answers questions in their order, in batches of one padded length.
@@ -355,8 +376,31 @@ class Predictor:
         others = answer.alternatives[: self._num_alternatives + answer.absent]
         answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)
-        answer = dataclasses.replace(answer, rows_dropped=asked.example.report.rows_dropped)
-        return in_whole(answer, asked.rows)
+        if asked.long is None and (dropped := asked.example.report.rows_dropped):
+            assert asked.table is not None
+            number = asked.table.num_rows
+            coverage = f"read the first {number - dropped:,} of {number:,} rows"
+            answer = dataclasses.replace(answer, rows_dropped=dropped, coverage=coverage)
+        elif asked.long is not None:
+            answer = in_whole(answer, asked.long.choice.rows)
+            end = time.monotonic() + self._most_seconds
+            ask = functools.partial(self._ask_rows, asked)
+            answer = put_together(*asked.long, answer, ask, lambda: time.monotonic() > end)
+        if asked.rows is None:
+            return answer
+        return dataclasses.replace(in_whole(answer, asked.rows), rows=asked.rows)
+
+    def _ask_rows(self, asked: Prepared, rows: Sequence[int]) -> Answer:
+        """The answer about other rows of a long table."""
+        assert asked.long is not None
+        question = dataclasses.replace(asked.question, previous_coordinates=())
+        view = View(None, asked.long.table.with_rows(rows), question)
+        (example,) = self._builder.build_all([(view.table, question)], require_answers=False)
+        one = self._prepared(view, example)
+        if not isinstance(one, Prepared):
+            return no_answer()
+        (answer,) = self._answer_batch([one])
+        return in_whole(answer, rows)
 
     def _padded_length(self, num_tokens: int) -> int:
         if self._fixed_length is not None:

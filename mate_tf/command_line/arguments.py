@@ -149,9 +149,8 @@ def add_model(parser: Any, required: bool = False) -> None:
             such as mate for published weights on long tables
         --dtype=float32|mixed_bfloat16  what is computed in; bfloat16 is faster on processors that
             have it, and starts more slowly
-        --drop-rows-to-fit  leave out the last rows of a table that is too long for the model;
-            otherwise its questions are not accepted
-        --max-tokens=N  the longest question with its table, in tokens, if less than the model takes
+        --max-tokens=N  the longest question with its table, in tokens, if less than the model
+            takes; of a longer table the rows are read that the question needs
         --tagger=TAGGER  for a model with grammar-guided attention, the tagger of its training data:
             textblob, spacy:MODEL or MODULE:FUNCTION
         """,
@@ -160,16 +159,18 @@ def add_model(parser: Any, required: bool = False) -> None:
     )
 
 
-def add_answers(parser: Any, alternatives: int = 0) -> None:
+def add_answers(parser: Any, alternatives: int = 0, most_seconds: int = 20) -> None:
     """Adds which answers are given."""
     add(
         parser,
         """
         --min-score=SCORE  from 0 to 1: an answer with a lower score is not given
         --alternatives --num-alternatives=N  how many of the next best answers go with each answer
+        --most-seconds=S  how long an answer may take that counts, adds or lists the rows of a table
+            longer than the model; then it is about the rows read so far
         """,
-        types=dict(min_score=score, num_alternatives=number(0)),
-        defaults=dict(min_score=0.0, num_alternatives=alternatives),
+        types=dict(min_score=score, num_alternatives=number(0), most_seconds=number(0)),
+        defaults=dict(min_score=0.0, num_alternatives=alternatives, most_seconds=most_seconds),
     )
 
 
@@ -193,27 +194,25 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
     """The predictor of the options of `add_model` and `add_answers`, and more options of it.
 
     With those of `add_devices` all of the devices answer, by TensorFlow. ConversionError, before it
-    is loaded, where one of the tables cannot fit.
+    is loaded, where one of the tables has too many columns.
     """
-    from mate_tf.features.tokenized_table import check_least_size
+    from mate_tf.features.tokenized_table import check_size
     from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
-    limits = {
-        "max_seq_length": options.max_tokens,
-        "drop_rows_to_fit": options.drop_rows_to_fit or None,
-    }
     answers_on_all = hasattr(options, "num_gpus")
-    given = limits | {
+    given = {
+        "max_seq_length": options.max_tokens,
+        "drop_rows_to_fit": getattr(options, "drop_rows_to_fit", None),
         "dtype": options.dtype,
         "runtime": "tensorflow" if answers_on_all else None,
         "min_score": getattr(options, "min_score", None),
         "num_alternatives": getattr(options, "num_alternatives", None),
+        "most_seconds": getattr(options, "most_seconds", None),
     }
     stored = loading.find_model(find_model(options.model), options.revision, options.architecture)
-    changed = {key: value for key, value in limits.items() if value is not None}
     for table in tables:
-        check_least_size(dataclasses.replace(stored.feature_config, **changed), table)
+        check_size(dataclasses.replace(stored.feature_config, drop_rows_to_fit=True), table)
     with make_strategy(options).scope() if answers_on_all else contextlib.nullcontext():
         return loading.from_pretrained(
             stored,

@@ -131,10 +131,7 @@ class Paper:
             facts.append(f"as a number {format_number(shown.number)}")
         facts.append(name and f"table {self._quoted(name)}")
         yield Text(" · ".join(filter(None, facts)))
-        if shown.note:
-            yield Text(self._quoted(shown.note))
-        if answer.rows_dropped:
-            yield Text(f"not read: the last {count(answer.rows_dropped, 'row')}")
+        yield from (Text(self._quoted(it)) for it in (shown.note, answer.coverage) if it)
         for other in others:
             facts = [f"{other.score:.2f}", self._source(table, other)]
             line = self._labelled("or: ", self._items(other), "bold")

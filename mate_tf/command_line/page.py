@@ -43,7 +43,7 @@ def add_arguments(parser: Any) -> None:
         types=dict(port=arguments.number(1, 65535), names=arguments.names),
         defaults=dict(host="127.0.0.1", names=[]),
     )
-    arguments.add_answers(parser, alternatives=3)
+    arguments.add_answers(parser, alternatives=3, most_seconds=5)
     arguments.add_model(parser)
 
 

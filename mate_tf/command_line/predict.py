@@ -38,6 +38,8 @@ def add_arguments(parser: Any) -> None:
         --history=predicted|gold  whose answers come before a question of a sequence: the model's or
             the data's; by default predicted for SQA, gold for other tasks, most of whose questions
             have none
+        --drop-rows-to-fit  read the first rows of a table that is too long for the model, as TAPAS
+            does, and not those that the question needs
         """,
         required=["output"],
     )

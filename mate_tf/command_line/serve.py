@@ -70,7 +70,7 @@ def add_arguments(parser: Any) -> None:
         types=dict(port=arguments.number(0, 65535)),
         defaults=dict(host="127.0.0.1", port=8080),
     )
-    arguments.add_answers(parser)
+    arguments.add_answers(parser, most_seconds=5)
     arguments.add_model(parser)
     limits = {field.name: field.default for field in _LIMITS}
     arguments.add(

@@ -8,6 +8,7 @@ Shape letters: S sequence, N tokens of a table, K those of them in the sequence;
 in tokenized_table.py.
 """
 
+import dataclasses
 import functools
 import itertools
 import sys
@@ -19,10 +20,13 @@ import numpy as np
 
 from mate_tf.features.config import LENGTH_STEP, ConversionError, FeatureConfig
 from mate_tf.features.numeric import is_single
+from mate_tf.features.row_choice import RowChoice, choose_rows
 from mate_tf.features.token_features import PART_OF_SPEECH
 from mate_tf.features.tokenized_table import (
+    TOO_LONG,
     Layout,
     TokenizedTable,
+    check_least_size,
     check_size,
     fit,
     keep_columns,
@@ -46,6 +50,8 @@ from mate_tf.tables.table import (
 _QUESTION_ID_LENGTH = 64
 _BYTES_OF_TOKEN = 50  # of a tokenized table, about
 QUESTIONS_AT_ONCE = 256
+_TOKENS_OF_CHOSEN_ROWS = 1_024  # with the question
+_LEAST_OF_HEADERS = 3  # or so many times the tokens of the question and the header
 
 
 def padded_length(num_tokens: int) -> int:
@@ -110,6 +116,28 @@ class FeatureBuilder:
         tokenized = functools.partial(tokenize_table, self.wordpiece, self.config)
         return remember(tokenized, size_of, self.most_remembered)
 
+    def fits(self, table: Table, question: Question) -> bool:
+        """Whether a question and its table are not too long; they may have too many columns."""
+        try:
+            check_least_size(self.config, table)
+            start = len(self._text_ids(table, question))
+            fit(self.config, self._tokenized(table), table.num_rows, start, "")
+        except ConversionError as error:
+            return error.reason not in TOO_LONG
+        return True
+
+    def choose_rows(self, table: Table, question: Question, first: Sequence[int] = ()) -> RowChoice:
+        """The rows of a long table that a question needs, `first` before all others."""
+
+        def count_tokens(texts: Sequence[str]) -> np.ndarray:
+            return self.wordpiece.ids_and_lengths(list(texts))[1]
+
+        around = len(self._text_ids(table, question)) + int(count_tokens(table.header).sum())
+        longest = max(_TOKENS_OF_CHOSEN_ROWS, _LEAST_OF_HEADERS * around)
+        most_tokens = min(self.config.max_seq_length or longest, longest) - around
+        most_rows = check_size(dataclasses.replace(self.config, drop_rows_to_fit=True), table)
+        return choose_rows(table, question.text, count_tokens, most_tokens, most_rows, first)
+
     def build(
         self, table: Table | None, question: Question, require_answers: bool = True
     ) -> Example:
@@ -154,9 +182,7 @@ class FeatureBuilder:
         where = f"({named}question '{question.question_id}')"
         num_rows = 0 if table is None else check_size(config, table)
         tokens = no_table() if table is None else self._tokenized(table)
-        text_ids = [self.wordpiece.cls]
-        for text in (question.text, *self._titles(table)):
-            text_ids += [*pieces[text], self.wordpiece.sep]
+        text_ids = self._text_ids(table, question, pieces)
         start = len(text_ids)
         columns = None
         if config.prune_columns and config.max_seq_length is not None and table is not None:
@@ -207,6 +233,19 @@ class FeatureBuilder:
             if self.config.label_answer_spans:
                 texts |= dict.fromkeys((*question.answers, *question.previous_answers))
         return dict(zip(texts, self.wordpiece.ids(list(texts)), strict=True))
+
+    def _text_ids(
+        self,
+        table: Table | None,
+        question: Question,
+        pieces: Mapping[str, list[int]] | None = None,
+    ) -> list[int]:
+        """The ids of [CLS], the question and the titles, each with its [SEP]."""
+        pieces = pieces or self._pieces([(table, question)])
+        text_ids = [self.wordpiece.cls]
+        for text in (question.text, *self._titles(table)):
+            text_ids += [*pieces[text], self.wordpiece.sep]
+        return text_ids
 
     def _titles(self, table: Table | None) -> list[str]:
         """The titles that follow the question."""

@@ -35,6 +35,7 @@ from mate_tf.tables.table import Question, Table, id_bytes
 MAX_VALUES = 3
 _WORDS = re.compile(r"[^\W_]+")
 _TABLES_REMEMBERED = 128
+TOO_LONG = ("too long", "too many rows")  # reasons for which rows are chosen
 _MORE_ROOM = "raise max_seq_length or set drop_rows_to_fit"
 _LONGEST_REMEMBERED = 64  # characters of a word
 

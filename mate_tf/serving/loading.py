@@ -37,6 +37,7 @@ def from_pretrained(
     tagger: Tagger | None = None,
     min_score: float = 0.0,
     num_alternatives: int = 0,
+    most_seconds: float = 20.0,
     calibrated: bool = True,
     trust_graph: bool = False,
     runtime: Runtime | None = None,
@@ -57,6 +58,9 @@ def from_pretrained(
         tagger: tags the questions for a model with grammar-guided attention, as in its training.
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
+        most_seconds: how long an answer may take that counts, adds or lists the rows of a table
+            longer than the model, of which the rows are read that the question needs; then it is
+            about the rows read so far.
         calibrated: whether scores follow the model's calibration, if it has one.
         trust_graph: whether an exported model answers through its own graph. It starts faster, but
             a graph can read and write files: see SECURITY.md.
@@ -119,6 +123,7 @@ def from_pretrained(
         calibration=stored.calibration if calibrated else None,
         min_score=min_score,
         num_alternatives=num_alternatives,
+        most_seconds=most_seconds,
         keras_model=lambda: model(dtype or "float32"),
         load_again=None if stored is path else functools.partial(from_pretrained, **given),
     )

@@ -406,6 +406,7 @@ class Answer(Alternative):
     answered: bool
     confidence: Confidence
     rows_dropped: int
+    coverage: str = ""
     alternatives: list[Alternative]
     assumed: list[str]
 
