@@ -19,6 +19,8 @@ from typing import NamedTuple
 
 from absl import app, flags
 
+from mate_tf.tables.table import Table
+
 _ROWS = flags.DEFINE_integer("rows", 50_000, "rows of each table", lower_bound=100)
 _QUESTIONS = flags.DEFINE_integer("questions", 50, "questions of each kind", lower_bound=1)
 _SEED = flags.DEFINE_integer("seed", 7, "of tables and questions")
@@ -244,6 +246,12 @@ SUBJECTS = {
 KINDS = ("names", "extremes", "counts", "sums")
 
 
+def long_table(name: str, num_rows: int) -> Table:
+    """A table of one of the subjects."""
+    draw = random.Random(name)
+    return Table.of([SUBJECTS[name].row(draw, index) for index in range(num_rows)], name)
+
+
 def asked(subject: Subject, rows: Sequence[Row], number: int, draw: random.Random) -> list[Asked]:
     """So many questions of each kind about some rows."""
     result = []
@@ -273,7 +281,7 @@ def _answers() -> Iterator[tuple[str, bool, bool, float]]:
         draw = random.Random(f"{name} {_SEED.value}")
         rows = [subject.row(draw, index) for index in range(_ROWS.value)]
         for part in (rows, draw.sample(rows, _FEW)):
-            table = mate_tf.read_table(part, name=name)
+            table = Table.of(part, name)
             for one in asked(subject, part, number, draw):
                 start = time.process_time()
                 answer = model.answer(table, one.text)

@@ -19,7 +19,8 @@ from mate_tf.features.row_choice import RowChoice
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 
-_FEW, _MOST = 0.1, 0.7  # of a kind that the model selects
+_FEW, _MOST = 0.25, 0.7  # of a kind that the model selects
+_OF_ALL = ("COUNT", "DISTINCT", "SUM", "AVERAGE")  # others are about the extremes, which are read
 
 
 class Long(NamedTuple):
@@ -54,31 +55,30 @@ def put_together(
         read[list(window)] = True
         selected[[cell.row for cell in some.cells if cell.column == column]] = True
         num_read = np.bincount(choice.kinds[read], minlength=len(sizes))
-        num_selected = np.bincount(choice.kinds[selected], minlength=len(sizes))
-        shares = num_selected / np.maximum(num_read, 1)
-        is_open = (num_read < sizes) & (shares > _FEW) & (shares < _MOST)
+        shares = np.bincount(choice.kinds[selected], minlength=len(sizes)) / np.maximum(num_read, 1)
+        is_clear = (num_read < sizes) & (shares >= _MOST)  # its other rows are like those read
+        is_open = (num_read < sizes) & ~is_clear & (shares > (_FEW if is_clear.any() else 0.0))
         unread = np.flatnonzero(is_open[choice.kinds] & ~read)
-        if not len(unread) or answer.aggregation == "NONE" or is_late():
+        if answer.aggregation not in _OF_ALL or not len(unread) or is_late():
             break
         window = tuple(unread[: choice.capacity].tolist())
         some = ask(window)
-    is_whole = not (len(unread) and answer.aggregation != "NONE")
-    if is_whole:
-        is_alike = (num_read < sizes) & (shares >= _MOST)  # those that were not read count too
-        selected = np.where(is_alike[choice.kinds], True, selected & ~is_open[choice.kinds])
+    if is_clear.any():
+        is_known = (num_read == sizes) | is_open
+        selected = np.where(is_known[choice.kinds], selected, is_clear[choice.kinds])
     score = float(np.mean([cell.score for cell in answer.cells]))
     cells = tuple(
         SelectedCell(row, column, table.rows[row][column], score)
         for row in np.flatnonzero(selected).tolist()
     )
-    computed = answer_of_cells(table, cells, answer.aggregation, answer.score) if cells else None
+    computed = answer_of_cells(table, cells, answer.aggregation, answer.score)
     if computed is not None:
         names = ("items", "cells", "value", "number", "note")
         answer = dataclasses.replace(answer, **{name: getattr(computed, name) for name in names})
-    if is_whole:
+    if answer.aggregation not in _OF_ALL or not len(unread):
         return _covering(answer, table, read)
     answer = dataclasses.replace(answer, confidence="not sure")
-    return _covering(answer, table, read, "; the answer is about these alone")
+    return _covering(answer, table, read, "; the answer lacks others")
 
 
 def _covering(answer: Answer, table: Table, read: np.ndarray, more: str = "") -> Answer:
