@@ -108,8 +108,8 @@ class Predictor:
         calibration: makes scores probabilities; None leaves them as they are.
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
-        most_seconds: how long an answer may take that counts, adds or lists the rows of a table
-            longer than the model; then it is about the rows read so far.
+        most_seconds: how long an answer may take that counts or adds the rows of a table longer
+            than the model; then it is "not sure", and its coverage says that it lacks rows.
         keras_model: makes the Keras model for `model`; None where there is none.
         load_again: loads the same predictor, so that this one can be pickled; None where it cannot.
 

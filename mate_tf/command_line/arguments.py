@@ -15,6 +15,7 @@ import logging
 import os
 import pathlib
 import re
+import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -166,8 +167,8 @@ def add_answers(parser: Any, alternatives: int = 0, most_seconds: int = 20) -> N
         """
         --min-score=SCORE  from 0 to 1: an answer with a lower score is not given
         --alternatives --num-alternatives=N  how many of the next best answers go with each answer
-        --most-seconds=S  how long an answer may take that counts, adds or lists the rows of a table
-            longer than the model; then it is about the rows read so far
+        --most-seconds=S  how long an answer may take that counts or adds the rows of a table longer
+            than the model; then it is "not sure", and says that it lacks rows
         """,
         types=dict(min_score=score, num_alternatives=number(0), most_seconds=number(0)),
         defaults=dict(min_score=0.0, num_alternatives=alternatives, most_seconds=most_seconds),
@@ -193,14 +194,14 @@ def find_model(given: str | None) -> str:
 def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: Any) -> Any:
     """The predictor of the options of `add_model` and `add_answers`, and more options of it.
 
-    With those of `add_devices` all of the devices answer, by TensorFlow. ConversionError, before it
-    is loaded, where one of the tables has too many columns.
+    Where there are GPUs, or options of `add_devices` name devices, all of these answer, by
+    TensorFlow. ConversionError, before it is loaded, where a table has too many columns.
     """
     from mate_tf.features.tokenized_table import check_size
     from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
-    answers_on_all = hasattr(options, "num_gpus")
+    answers_on_all = hasattr(options, "num_gpus") and _has_devices(options)
     given = {
         "max_seq_length": options.max_tokens,
         "drop_rows_to_fit": getattr(options, "drop_rows_to_fit", None),
@@ -221,6 +222,12 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
             **{name: value for name, value in given.items() if value is not None},
             **more,
         )
+
+
+def _has_devices(options: argparse.Namespace) -> bool:
+    """Whether devices are named, or there are GPUs, which is found without TensorFlow."""
+    named = (options.num_gpus, options.num_virtual_cpus, options.tpu)
+    return any(it is not None for it in named) or shutil.which("nvidia-smi") is not None
 
 
 def add_questions(parser: Any) -> None:

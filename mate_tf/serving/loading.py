@@ -58,9 +58,8 @@ def from_pretrained(
         tagger: tags the questions for a model with grammar-guided attention, as in its training.
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
-        most_seconds: how long an answer may take that counts, adds or lists the rows of a table
-            longer than the model, of which the rows are read that the question needs; then it is
-            about the rows read so far.
+        most_seconds: how long an answer may take that counts or adds the rows of a table longer
+            than the model; then it is "not sure", and its coverage says that it lacks rows.
         calibrated: whether scores follow the model's calibration, if it has one.
         trust_graph: whether an exported model answers through its own graph. It starts faster, but
             a graph can read and write files: see SECURITY.md.

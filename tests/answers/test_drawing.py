@@ -90,8 +90,8 @@ def test_an_answer_with_its_score_its_place_and_what_was_not_read():
         assert answer(NILE).sure and not doubted.sure
         text = result_html(RIVERS, doubted, {}, {})
         assert f'<div class="answer {confidence.replace(" ", "-")}">' in text and verdict in text
-    text = shown(dataclasses.replace(answer(NILE), rows_dropped=1))
-    assert "Not read: the last 1 row" in text
+    text = shown(dataclasses.replace(answer(NILE), coverage="read 1 of 2 rows"))
+    assert "Read 1 of 2 rows." in text
     text = shown(Answer(("entailed",), score=0.7, class_index=1))
     assert "entailed" in text and "class 1" in text and "read from" not in text
 

@@ -4,7 +4,6 @@ import dataclasses
 import io
 import re
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.cells import cell_len
@@ -101,16 +100,16 @@ def test_what_is_no_answer_is_not_called_one(given, line):
     assert "or: " not in "".join(lines)  # the guess is no alternative to itself
 
 
-@pytest.mark.parametrize("rows_dropped", [0, 3])
-def test_a_class_and_rows_that_were_not_read(rows_dropped):
+@cases("coverage", "", "read 60 of 5,000 rows, chosen by the question")
+def test_a_class_and_which_rows_were_read(coverage):
     entailed, refuted = (
         Answer((name,), score=score, class_index=index)
         for name, score, index in (("entailed", 0.7, 1), ("refuted", 0.3, 0))
     )
-    found = dataclasses.replace(entailed, alternatives=(refuted,), rows_dropped=rows_dropped)
+    found = dataclasses.replace(entailed, alternatives=(refuted,), coverage=coverage)
     lines = lines_of(RIVERS, found)
     assert lines[:2] == ["answer: entailed", "score 0.70 · class 1"]
-    assert ("not read: the last 3 rows" in lines) == (rows_dropped > 0)
+    assert (coverage in lines[2:3]) == bool(coverage)
     assert "or: refuted · 0.30 · class 0" in lines
 
 

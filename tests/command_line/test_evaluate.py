@@ -17,7 +17,7 @@ from mate_tf.weights.folder import read_calibration
 from tests.small import export_small, run_binary, succeeded
 
 TABLE = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]], table_id="letters")
-LONG = Table.from_rows([["a", "b"], *[["c", "d"]] * 40], table_id="long")
+WIDE = Table.from_rows([["a"] * 80, ["c"] * 80], table_id="wide")
 
 
 @pytest.fixture(scope="module")
@@ -37,26 +37,26 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
         [
             (TABLE, Question("c d", "right", answers=answer.items)),
             (TABLE, Question("c d", "wrong", answers=(*answer.items, "h"))),
-            (LONG, Question("c d", "long", answers=("c",))),
+            (WIDE, Question("c d", "wide", answers=("c",))),
         ],
     )
     flags = f"--model={model}", f"--data={data}", f"--output={output}", "--num-virtual-cpus=2"
     done = run_binary("mate_tf", "predict", *flags)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
-    assert lines[2].startswith("  the first: long: ") and "64" in lines[2] and "'long'" in lines[2]
+    assert lines[2].startswith("  the first: wide: ") and "64" in lines[2] and "'wide'" in lines[2]
     assert lines[3:] == ["asked with rows dropped: 0", f"written to {output}"]
     predictions = read_predictions(output)
-    assert list(predictions) == ["right", "wrong", "long"]
+    assert list(predictions) == ["right", "wrong", "wide"]
     assert predictions["right"].items == predictions["wrong"].items == answer.items
     assert predictions["right"].score == pytest.approx(answer.score, abs=1e-5)
-    assert predictions["long"].error and not predictions["long"].answered
+    assert predictions["wide"].error and not predictions["wide"].answered
 
     done = run_binary("mate_tf", "evaluate", f"--predictions={output}", f"--data={data}")
     first, *rest = done.stdout.splitlines()
     assert first.split() == ["questions", "3"], done.stderr
     assert rest[0].split() == ["not", "accepted", "1"]
-    assert rest[1].startswith("  the first: long: ")
+    assert rest[1].startswith("  the first: wide: ")
     assert "denotation accuracy               33.33%" in rest
 
     output.write_text("")

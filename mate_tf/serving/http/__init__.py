@@ -12,7 +12,7 @@ class Limits:
 
     max_body_bytes: int = 2 * 1024**2
     max_questions: int = 16
-    max_cells: int = 16_384
+    max_cells: int = 500_000
     max_waiting_bytes: int = 64 * 1024**2
     max_connections: int = 256
     body_seconds: float = 10.0

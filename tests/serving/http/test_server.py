@@ -126,14 +126,20 @@ def test_each_form_gets_the_same_answer(server):
     assert json.loads(outputs["prediction"][0])["cells"][0]["text"] == said["cells"][0]["text"]
 
 
-def test_a_table_that_is_too_long_for_the_model_is_refused_with_its_place(server):
+def test_of_a_table_longer_than_the_model_rows_are_read_or_it_is_refused_with_its_place(server):
     document = request("a", "b")
     document["instances"][1]["table"] = {"header": HEADER, "rows": ROWS * 400}
+    first, second = post(server.predict, json=document).json()["predictions"]
+    read = 400 * len(ROWS) - second["rows_dropped"]
+    assert second["coverage"].startswith(f"read {read} of {400 * len(ROWS):,} rows, chosen by")
+    assert first["rows_dropped"] == 0 and "coverage" not in first
+    wide = ["a " * 600, "b " * 600]
+    document["instances"][1]["table"] = {"header": wide, "rows": [["c", "d"]]}
     reply = post(server.predict, json=document)
     assert reply.status_code == 413
     assert reply.json()["code"] == "too_long"
     assert reply.json()["where"] == "instances[1]"
-    assert "expected at most 1024 tokens, got 24" in reply.json()["error"]
+    assert "expected at most 1024 tokens, got 12" in reply.json()["error"]
 
 
 def test_prometheus_is_told_what_is_done(server):
