@@ -132,9 +132,7 @@ def as_record(row: Any) -> Any:
     for method in ("_asdict", "asDict", "model_dump"):  # named tuples, Spark, pydantic
         if has(row, method):
             return getattr(row, method)()
-    if isinstance(row, type):
-        return row
-    if dataclasses.is_dataclass(row):
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
         return dataclasses.asdict(row)
     return dict(row) if has(row, "keys") and not is_frame(row) else row
 

@@ -77,11 +77,12 @@ def _asked(
     _check_number(sum(size or 1 for size in sizes), where, limits)
     asked = _Asked([], [], sizes)
     for index, one in enumerate(parts):
+        table: Any = one.table  # which validation has read
         place = f"{where}[{index}]" if is_list else where
         texts = [one.texts] if isinstance(one.texts, str) else one.texts
         for number, text in enumerate(texts):
             end = "" if sizes[index] is None else f".{one.name_of_texts}[{number}]"
-            asked.pairs.append((one.table, one.asked(text)))
+            asked.pairs.append((table, one.asked(text)))
             asked.locations.append(f"{place}{end}")
     return asked
 
