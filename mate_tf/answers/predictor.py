@@ -9,7 +9,7 @@ import itertools
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 # From token features int32 [B, S] to the outputs that a task reads (answers/kinds.py).
 ModelFunction = Callable[[TokenFeatures], Mapping[str, ArrayLike]]
-
-MaybeTable = TypeVar("MaybeTable", bound=Table | None)
 
 
 class Decoder:
@@ -215,10 +213,10 @@ class Predictor:
                 f"expected a question or a list of questions after the table, got "
                 f"{type(questions).__name__}"
             )
-        asked = [_question(one, after) for one in questions]
-        table = None if table is None else Table.of(table)
         answers = []
-        for _, _, answer in self.answer_all((table, question) for question in asked):
+        for _, _, answer in self.answer_all(
+            [(table, [_question(one, after) for one in questions])]
+        ):
             if isinstance(answer, ValueError):
                 raise answer
             answers.append(answer)
@@ -248,11 +246,15 @@ class Predictor:
         )
 
     def answer_all(
-        self, pairs: Iterable[tuple[MaybeTable, Question]]
-    ) -> Iterator[tuple[MaybeTable, Question, Answer | ValueError]]:
-        """Answers questions in their order; one beyond a limit, or empty, yields its error."""
-        pairs = iter(pairs)
-        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
+        self, pairs: Iterable[tuple[Any, str | Question | Sequence[str | Question]]]
+    ) -> Iterator[tuple[Any, Question, Answer | ValueError]]:
+        """Answers questions in their order; one beyond a limit, or empty, yields its error.
+
+        Each pair is a table and a question, or several, as `answer` takes them, with its errors for
+        what is no table. A table is read once where it comes several times in a row.
+        """
+        asked = _asked(pairs)
+        while chunk := list(itertools.islice(asked, QUESTIONS_AT_ONCE)):
             prepared = self.prepare(chunk)
             accepted = [one for one in prepared if isinstance(one, Prepared)]
             answers = iter(self.answer_prepared(accepted))
@@ -408,6 +410,17 @@ class Predictor:
         padded = padded_length(num_tokens)
         # Absolute positions may end here.
         return min(padded, self._builder.config.max_seq_length or padded)
+
+
+def _asked(pairs: Iterable[tuple[Any, Any]]) -> Iterator[tuple[Table | None, Question]]:
+    """Pairs of one table and one question, of what `Predictor.answer` takes."""
+    source: Any = None
+    table: Table | None = None
+    for given, questions in pairs:
+        if given is not source:
+            source, table = given, None if given is None else Table.of(given)
+        for one in [questions] if isinstance(questions, str | Question) else questions:
+            yield table, _question(one, None)
 
 
 def _question(question: str | Question, after: Answer | None) -> Question:

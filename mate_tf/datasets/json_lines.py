@@ -121,6 +121,8 @@ def _read_lines(path: Path, linked: bool) -> Iterator[tuple[Any, Question]]:
     read_table = table_reader(path.parent, linked)
     for where, name, record in read_named_lines(path, _KINDS, ("question", "table"), "question"):
         with naming(where):
+            if not record["question"].strip():
+                raise ValueError("expected a question, got a blank one")
             table = read_table(record["table"])
             supervision = {key: record[key] for key in _DEFAULTS if key in record}
             question = Question(record["question"], name, **supervision)

@@ -230,8 +230,9 @@ def _value(cell: Cell, convention: Convention) -> tuple[Hashable, str]:
 
 
 def _is_same_unit(unit: str, other: str) -> bool:
-    # A bare number is an amount of money, but no length.
-    return unit == other or (not (unit and other) and (unit or other) in CURRENCY_UNITS)
+    # An answer may leave out the unit, but not %; a bare number of a cell may be money, no length.
+    is_left_out = not unit and other != "%"
+    return unit == other or is_left_out or (not other and unit in CURRENCY_UNITS)
 
 
 def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:

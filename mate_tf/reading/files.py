@@ -349,7 +349,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
             text = json.loads(text)
         if options.delimiter is None:
             _refuse_other_texts(text[:_BEGIN])
-        kind = _kind_of_text(text, named)
+        kind = kind_of_text(text, named)
         is_xml = _XML.match(text) and text.rstrip().endswith(">")
         if kind == "csv" and (is_xml or "\x00" in text[:1000]):
             raise _other("XML" if is_xml else "no text")
@@ -360,7 +360,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         rows = FORMATS[kind].read(Source(content, text, name, ending, options))
     # A few bytes of a file may say that a text stands in all cells.
     _check_bytes(sum(len(cell) for row in rows.rows for cell in row if type(cell) is str))
-    is_named = not FORMATS[kind].endings or kind == named or {kind, named} == {"json", "jsonl"}
+    is_named = not FORMATS[kind].endings or kind == named or (kind, named) == ("jsonl", "json")
     if named and not is_named:
         sentence = (
             f"The file was read as {FORMATS[kind].title}, although its name ends in {ending}."
@@ -428,7 +428,8 @@ def _other(what: str) -> ValueError:
     return ValueError(f"{expected}, got what looks like {what}{remedy}")
 
 
-def _kind_of_text(text: str, named: str | None) -> str:
+def kind_of_text(text: str, named: str | None = None) -> str:
+    """The kind of a text, of FORMATS; the name of its file says which one it may be."""
     begin = text[:2000].lstrip()
     if _HTML.match(begin) or (begin.startswith("<") and "<table" in text[:100_000].lower()):
         return "html"

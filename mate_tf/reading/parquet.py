@@ -11,6 +11,11 @@ from mate_tf.tables.cell_texts import nested_text, plain_value
 _ROWS_AT_ONCE = 10_000
 
 
+def bytes_left_out(name: str) -> str:
+    """The sentence about a column that is left out."""
+    return f"Column '{name}' holds bytes that are no text and is left out."
+
+
 def read_parquet_rows(content: bytes, path: str) -> Rows:
     """Reads the rows of a table, the header first; null and NaN are None.
 
@@ -29,7 +34,7 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
     named = zip(schema.names, _arrow_columns(file), strict=True)
     for name, column in sorted(named, key=lambda it: it[0] not in labels):
         if column is None:
-            assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
+            assumed.append(bytes_left_out(name))
             continue
         columns.append(column)
         names.append("" if name in labels and name.startswith("__index_level_") else name)

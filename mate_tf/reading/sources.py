@@ -1,14 +1,15 @@
 """The one way to a Table: `read_table` takes files, text and Python's data."""
 
-import dataclasses
-import itertools
 import os
-from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 from mate_tf.reading.files import DEFAULTS, ReadOptions, read_content, read_file
-from mate_tf.reading.structures import flat_record
+from mate_tf.reading.layout import lay_out
+from mate_tf.reading.objects import converted, file_content, plain, with_attributes
+from mate_tf.reading.parquet import bytes_left_out
+from mate_tf.reading.sheets import read_sheet_rows
+from mate_tf.reading.structures import value_rows
+from mate_tf.reading.worksheets import has_worksheets, open_worksheets
 from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.notations import YEARS
 from mate_tf.tables.table import Table, is_frame
@@ -24,16 +25,18 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
     r"""Reads a table from whatever holds one, with the texts that a file would give.
 
     Args:
-        source: the path of a file of any kind (`read_file`), its bytes, an open file, or its text,
-            of two lines or more; a data frame or series of pandas, polars or pyarrow, whose named
-            or labelled index becomes a column; a dict of columns; a list of dicts or named tuples;
-            a list of rows, the first the header; or a Table.
+        source: the path of a file of any kind (`read_file`), its bytes, an open file or upload, or
+            its text, of two lines or more; a data frame, lazy frame, Styler or series of pandas,
+            polars or pyarrow, whose named or labelled index becomes a column; a cursor or result of
+            a database; a workbook, worksheet or range of openpyxl; an array of two dimensions;
+            dicts and lists in any shape that a JSON file may have, such as columns, records (also
+            named tuples and other objects with names) or rows, the first the header; or a Table.
         options: how a file is read.
         name: the table's name, unless its file has one; an ending such as ".csv" says of which kind
             bytes and text are, where they leave it open.
 
-    TypeError for anything else. Other errors are those of `read_file` and `Table`; ValueError also
-    for options of what is no file.
+    TypeError for anything else, such as a groupby, which has no cells. Other errors are those of
+    `read_file` and `Table`; ValueError also for options of what is no file.
 
     Example:
         >>> read_table("city,people\nLima,10\nQuito,2").header
@@ -43,59 +46,40 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
         return read_content(source.encode("utf-8", "surrogatepass"), name, options)
     if isinstance(source, str | os.PathLike):
         return read_file(source, options)
-    if hasattr(source, "read"):
-        content = source.read()
-        content = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
-        path = getattr(source, "name", None)
-        return read_content(content, Path(path).name if isinstance(path, str) else name, options)
-    if isinstance(source, bytes | bytearray):
-        return read_content(bytes(source), name, options)
+    content, name = file_content(source, name)
+    if content is not None:
+        return read_content(content, name, options)
     kind = type(source).__name__
     if options != DEFAULTS:
         raise ValueError(f"expected options for a file alone, got some for a {kind}")
     if isinstance(source, Table):
         return source
-    if not is_frame(source) and hasattr(source, "to_frame"):  # a series
-        source = source.to_frame()
+    if has_worksheets(source):
+        return lay_out(read_sheet_rows(open_worksheets(source), name))
+    while not is_frame(source) and (step := converted(source)) is not source:
+        source = step
     if is_frame(source):
         return _table_of_frame(source, name)
-    if isinstance(source, Mapping):
-        return _table_of_columns(source, name)
-    if not isinstance(source, Iterable):
-        raise TypeError(f"expected {_ACCEPTED}, got {kind}")
-    rows = [_record(row) for row in source]
-    if not all(isinstance(row, Iterable) and not isinstance(row, str | bytes) for row in rows):
-        raise TypeError(f"expected {_ACCEPTED}, got {kind} of other things")
-    return Table.from_rows(rows, table_id=name)
+    value = plain(with_attributes(source))
+    are_rows = isinstance(value, list) and any(isinstance(row, list | dict) for row in value)
+    if not are_rows and not isinstance(value, dict) and value != []:
+        got = f"{kind} of other things" if isinstance(value, list) else kind
+        raise TypeError(f"expected {_ACCEPTED}, got {got}")
+    return table_of_value(value, name)
 
 
-def _record(row: Any) -> Any:
-    """A row; what has names for its cells, such as a named tuple, as a dict."""
-    if hasattr(row, "_asdict"):
-        row = row._asdict()
-    elif dataclasses.is_dataclass(row) and not isinstance(row, type):
-        row = dataclasses.asdict(row)
-    return flat_record(dict(row)) if hasattr(row, "keys") else row
+def table_of_value(value: list[Any] | dict[str, Any], name: str = "table") -> Table:
+    """The table of lists and dicts in any shape that a JSON file may have.
 
-
-def _table_of_columns(columns: Mapping[Any, Any], table_id: str) -> Table:
-    if columns and all(isinstance(column, Mapping) for column in columns.values()):
-        labels = list(dict.fromkeys(itertools.chain.from_iterable(columns.values())))
-        names = {} if all(isinstance(label, int) for label in labels) else {"": labels}
-        by_label = {name: map(column.get, labels) for name, column in columns.items()}
-        return _table_of_columns(names | by_label, table_id)
-    cells = []
-    for name, column in columns.items():
-        if isinstance(column, str | bytes | Mapping) or not isinstance(column, Iterable):
-            raise TypeError(
-                f"expected a list of cells as column {name!r}, got {type(column).__name__} (table "
-                f"'{table_id}')"
-            )
-        cells.append(list(column))
-    if len({len(column) for column in cells}) > 1:
-        lengths = ", ".join(f"{name!r}: {len(c)}" for name, c in zip(columns, cells, strict=True))
-        raise ValueError(f"expected columns of the same length, got {lengths} (table '{table_id}')")
-    return Table.from_rows(zip(*cells, strict=True), header=list(columns), table_id=table_id)
+    ValueError if the shape is none of these, or as `Table`.
+    """
+    try:
+        rows, assumed = value_rows(value)
+    except ValueError as error:
+        raise ValueError(f"{error} (table '{name}')") from None
+    header, *body = rows or [[]]
+    cells: Any = body  # the constructor turns whatever cells hold into text
+    return Table(tuple(header), cells, name, assumed=tuple(assumed))
 
 
 def _table_of_frame(frame: Any, table_id: str) -> Table:
@@ -117,7 +101,11 @@ def _table_of_frame(frame: Any, table_id: str) -> Table:
         if has_names or is_of_years or not is_numbered:
             header = [*("" if name is None else name for name in index.names), *header]
             columns = [*_frame_columns(index.to_frame(index=False)), *columns]
-    return Table.from_rows(zip(*columns, strict=True), header=header, table_id=table_id)
+    lost = [name for name, column in zip(header, columns, strict=True) if column is None]
+    assumed = tuple(map(bytes_left_out, lost))
+    header = [name for name, column in zip(header, columns, strict=True) if column is not None]
+    rows: Any = zip(*(column for column in columns if column is not None), strict=True)
+    return Table(tuple(header), tuple(rows), table_id, assumed=assumed)
 
 
 def _names(frame: Any) -> list[Any]:
@@ -128,14 +116,14 @@ def _names(frame: Any) -> list[Any]:
     ]
 
 
-def _frame_columns(frame: Any) -> list[list[Any]]:
+def _frame_columns(frame: Any) -> list[list[Any] | None]:
+    """The values of each column; None for bytes that are no text."""
     import narwhals
     import numpy as np
 
-    names = _names(frame)
     if hasattr(frame, "iloc"):  # the names of pandas's columns may be alike or no texts
         frame = frame.set_axis([str(number) for number in range(frame.shape[1])], axis=1)
-    columns: list[list[Any]] = []
+    columns: list[list[Any] | None] = []
     for column in narwhals.from_native(frame, eager_only=True).iter_columns():
         native = column.to_native()
         kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
@@ -147,8 +135,5 @@ def _frame_columns(frame: Any) -> list[list[Any]]:
         try:
             columns.append(list(map(nested_text, values)))
         except UnicodeDecodeError:
-            raise ValueError(
-                f"expected texts in column {names[len(columns)]!r}, got bytes that are no text; "
-                "leave the column out"
-            ) from None
+            columns.append(None)
     return columns

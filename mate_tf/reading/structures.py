@@ -3,9 +3,11 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
-from mate_tf.reading.header import count_header_rows
+from mate_tf.reading.header import ROWS_LOOKED_AT, count_header_rows, joined_header
 from mate_tf.reading.layout import Rows, check_size, chosen_table
 from mate_tf.reading.text_files import parse_json
 from mate_tf.tables.cell_texts import nested_text
@@ -17,13 +19,13 @@ _SHAPES = (
 )
 
 
-class _Number(str):
+class WrittenNumber(str):
     """A number as it is written."""
 
 
 _NUMBERS_AS_WRITTEN: dict[str, Any] = {  # 1.50 and 1e5; NaN stands for a missing value
-    "parse_int": _Number,
-    "parse_float": _Number,
+    "parse_int": WrittenNumber,
+    "parse_float": WrittenNumber,
     "parse_constant": lambda name: None if name == "NaN" else name,
 }
 _VALUE_BEGIN = re.compile(r"[\s,]*[\[{]")
@@ -42,16 +44,21 @@ def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
     several tables, `which` is the number of one, from 0. ValueError for anything else.
     """
     values = _json_values(text, name)
-    value = values[0] if len(values) == 1 else values
+    rows, assumed = value_rows(values[0] if len(values) == 1 else values, which)
+    numbers = range(1, len(rows) + 1)
+    return Rows(rows, numbers, name, "row", is_ragged=True, header_rows=1, assumed=assumed)
+
+
+def value_rows(value: Any, which: int | None = None) -> tuple[list[list[Any]], list[str]]:
+    """The rows of a JSON value, the header first, and what was assumed; as `read_json_rows`."""
     rows = [list(map(_without_object, row)) for row in _rows(value, which)]
     are_alike = _is_list_of(value, list) and len(set(map(len, rows))) == 1
-    header_rows, assumed = 1, []
-    if are_alike and any(isinstance(cell, _Number) for cell in rows[0]):
-        texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
+    if are_alike and any(_is_typed_number(cell) for cell in rows[0]):
+        texts = [["" if c is None else str(c) for c in row] for row in rows[:ROWS_LOOKED_AT]]
         if count_header_rows(texts) == 0:  # pandas's "values"
-            header_rows, assumed = 0, ["There is no header, so the columns are numbered."]
-    numbers = range(1, len(rows) + 1)
-    return Rows(rows, numbers, name, "row", True, header_rows, assumed=assumed)
+            assumed = ["There is no header, so the columns are numbered."]
+            return [joined_header([], len(rows[0])), *rows], assumed
+    return rows, []
 
 
 def read_json_line_rows(text: str, name: str) -> Rows:
@@ -145,12 +152,13 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
     if value and all(isinstance(item, Mapping) for item in value.values()):
         return _rows_of_objects(value)
     columns = list(value.values())
-    are_lists = bool(columns) and all(isinstance(column, list) for column in columns)
-    if are_lists and not any(isinstance(it, dict | list) for column in columns for it in column):
-        lengths = list(dict.fromkeys(map(len, columns)))
-        if len(lengths) > 1:
-            raise ValueError(f"expected {lengths[0]} cells in each column, got {lengths[1]}")
-        return [list(value), *map(list, zip(*columns, strict=True))]
+    if bool(columns) and all(isinstance(column, list) for column in columns):
+        have_lists = [any(isinstance(it, dict | list) for it in column) for column in columns]
+        if not any(have_lists):
+            if len(set(map(len, columns))) > 1:
+                lengths = ", ".join(f"{name!r}: {len(cells)}" for name, cells in value.items())
+                raise ValueError(f"expected columns of the same length, got {lengths}")
+            return [list(value), *map(list, zip(*columns, strict=True))]
     tables = {key: item for key, item in value.items() if _are_rows(item)}
     if not tables and not any(isinstance(item, list) for item in columns):
         if len(value) > 1 and all(_is_number(item) for item in columns):
@@ -195,7 +203,12 @@ def _kind(value: Any) -> str:
 
 
 def _is_number(value: Any) -> bool:
-    return isinstance(value, str) and read_cell(value).point is not None
+    is_text = isinstance(value, str)
+    return read_cell(value).point is not None if is_text else _is_typed_number(value)
+
+
+def _is_typed_number(value: Any) -> bool:
+    return isinstance(value, WrittenNumber | Real | Decimal) and not isinstance(value, bool)
 
 
 def _is_list_of(value: Any, kind: type) -> bool:
@@ -216,6 +229,8 @@ def _rows_of_records(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         records = [{key: _without_object(cell) for key, cell in it.items()} for it in records]
     flat = [flat_record(record) for record in records]
     header = list(dict.fromkeys(key for record in flat for key in record))
+    if not header:
+        raise ValueError("expected objects with keys, got empty ones")
     check_size(len(header) * len(flat))
     return [header, *([record.get(key) for key in header] for record in flat)]
 

@@ -108,9 +108,20 @@ def read_lines(path: str | Path) -> Iterator[tuple[int, str]]:
             yield number, line.rstrip("\r\n")
 
 
+_LIST_OF_OBJECTS = re.compile(r"\s*\[\s*(?:\{|$)")
+
+
 def read_json_values(path: str | Path) -> Iterator[tuple[int, Any]]:
-    """Yields number and value of each line of JSON that is not blank; errors as of `read_json`."""
+    """Yields number and value of each line of JSON that is not blank; errors as of `read_json`.
+
+    ValueError also for a list of objects, which is JSON but no JSON Lines.
+    """
     for number, line in read_lines(path):
+        if _LIST_OF_OBJECTS.match(line):
+            raise ValueError(
+                "expected JSON Lines, an object in each line, got JSON that is a list "
+                f"(file '{path}', line {number})"
+            )
         yield number, parse_json(line, path, number)
 
 

@@ -19,14 +19,17 @@ from mate_tf.tables.values import clock_text
 def plain_value(value: Any) -> Any:
     """A typed value as a table shows it: dates in ISO form, whole floats as integers, NaN as None.
 
-    A date with the time 00:00:00 is a date, a length of time is h:mm:ss. Floats from 2**53 on,
-    which may be inexact, stay.
+    A date with the time 00:00:00 is a date, a length of time is h:mm:ss. Floats have the 15 digits
+    that Excel shows, so that 0.1 + 0.2 is 0.3; from 2**53 on, where they may be inexact, they stay.
     """
     if isinstance(value, float):
         if math.isnan(value):
             return None
-        return int(value) if value.is_integer() and abs(value) < 2**53 else value
-    if type(value).__name__ in ("NAType", "NaTType"):  # missing values of pandas
+        if abs(value) >= 2**53:
+            return value
+        value = value if value.is_integer() else float(f"{value:.15g}")
+        return int(value) if value.is_integer() else value
+    if type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):  # of pandas and numpy
         return None
     if type(value).__name__ in ("datetime64", "timedelta64"):  # of numpy
         value = value.astype(f"{type(value).__name__}[us]").item()
@@ -51,6 +54,8 @@ def cell_text(value: Any) -> str:
     value = plain_value(value)
     if value is None or isinstance(value, str):
         return value or ""
+    if type(value).__str__ is object.__str__ and type(value).__repr__ is object.__repr__:
+        raise TypeError(f"expected text, a number or None, got {type(value).__name__}")
     text = float.__repr__(value) if isinstance(value, float) else str(value)
     is_number = isinstance(value, Real | Decimal) and not isinstance(value, bool)
     if is_number and "e" in text.lower():

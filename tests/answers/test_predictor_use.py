@@ -28,6 +28,18 @@ def test_whatever_holds_a_table_is_asked(predictor):
     assert again.answer(CITIES, "which city?").text == expected.text
 
 
+def test_many_are_asked_of_what_one_is_asked_of(predictor):
+    texts = ["which city?", "how many people are in Oslo?"]
+    pairs = [(CITIES, texts[0]), (CITIES, Question(texts[1])), (CITIES, texts)]
+    asked = list(predictor.answer_all(pairs))
+    assert [table for table, _, _ in asked] == [Table.of(CITIES)] * 4
+    assert [question.text for _, question, _ in asked] == texts * 2
+    expected = predictor.answer(CITIES, texts)
+    assert [answer.text for *_, answer in asked] == [answer.text for answer in expected] * 2
+    with pytest.raises(TypeError, match="expected a Table, a path"):
+        list(predictor.answer_all([(3, "which city?")]))
+
+
 def test_what_is_no_question_is_refused(predictor):
     for question, error, match in (
         (" ", ValueError, "expected a question, got an empty one"),

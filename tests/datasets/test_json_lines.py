@@ -24,7 +24,14 @@ COORDINATES = st.lists(st.tuples(st.just(0), st.integers(0, 1)))
 NUMBERS = st.none() | st.floats(allow_nan=False)
 TABLES = st.builds(Table, CELLS, st.lists(CELLS, min_size=1), TEXT, TEXT, TEXT)
 TABLES |= st.builds(Table, CELLS, st.tuples(CELLS), expansions=st.tuples(CELLS))
-ASKED = (TEXT, TEXT, st.lists(TEXT), COORDINATES, NUMBERS, st.sampled_from(list(OPERATORS)))
+ASKED = (
+    TEXT.filter(str.strip),
+    TEXT,
+    st.lists(TEXT),
+    COORDINATES,
+    NUMBERS,
+    st.sampled_from(list(OPERATORS)),
+)
 QUESTIONS = st.builds(Question, *ASKED, COORDINATES, st.integers(0, 9))
 
 

@@ -119,7 +119,8 @@ def test_a_name_with_a_note_below_is_found_where_no_cell_is_the_name():
 
     assert cells("x", "Grove Hotel\n\nin Boise", answer="grove hotel") == ((1, 0),)
     assert cells("Grove Hotel", "Grove Hotel\nin Boise", answer="Grove Hotel") == ((0, 0),)
-    assert cells("12\nkm", answer="12") == ()
+    assert cells("12\nkm", "12\nkg", answer="12") == ()
+    assert cells("12\nkm", answer="12") == ((0, 0),)  # by its value
     no_names = ["Fox\nGrove Hotel"], ["Grove Hotel\na", "Grove Hotel\nb"], ["Grove Hotel, Boise"]
     for rows in no_names:
         with pytest.raises(SupervisionError, match="answer not found"):

@@ -1,10 +1,17 @@
 """Tables from data frames, dicts and lists, with the texts that files give."""
 
+import collections
 import csv
+import dataclasses
 import io
+import sqlite3
+import types
+import zipfile
+from typing import Any
 
 import narwhals
 import numpy as np
+import pydantic
 import pytest
 
 from mate_tf.reading.files import ReadOptions
@@ -49,6 +56,9 @@ OF_NUMPY = [["t"], [np.datetime64("2024-01-05")], [np.timedelta64(90, "m")]]
     (OF_NUMPY, "t|2024-01-05|1:30:00"),
     (narwhals.from_native(SALES.set_index("region")[:1]), "region,sales|N,1"),
     ({"a": [1, 2.0], "b": ["x", None]}, "a,b|1,x|2,"),
+    ([["a"], [0.1 + 0.2]], "a|0.3"),  # as Excel shows it
+    (pd.DataFrame({"a": [0.1 + 0.2]}), "a|0.3"),
+    (pd.Index(["x"], name="a"), "a|x"),
     ([["a", "b"], [1, float("nan")]], "a,b|1,"),
 )
 def test_whatever_holds_a_table_gives_the_texts_of_a_file(data, expected):
@@ -68,18 +78,189 @@ def test_frames_of_other_libraries():
         for read in (Table.of, Table.from_rows):
             assert read(frame).rows == expected
     assert Table.of(table.to_reader()).rows == expected
-    with pytest.raises(ValueError, match="texts in column 'b', got bytes that are no text; leave"):
-        Table.of(pl.DataFrame({"a": [1], "b": [b"\xff"]}))
+    assert Table.of(single.lazy()).rows == Table.of(narwhals.from_native(single).lazy()).rows
+    assert Table.of(single.lazy()).rows == expected
+    assert Table.of(table["city"]).rows == (("Lima",), ("",))
+    without = Table.of(pl.DataFrame({"a": [1], "b": [b"\xff"]}))
+    assert (without.header, without.rows) == (("a",), (("1",),))
+    assert without.assumed == ("Column 'b' holds bytes that are no text and is left out.",)
+
+
+Named = collections.namedtuple("Named", "city size")
+PAIRS = [("Lima", 10), ("Quito", 2)]
+SIZES = pd.DataFrame(PAIRS, columns=["city", "size"])
+RECORDS = SIZES.to_dict("records")
+
+
+@dataclasses.dataclass(slots=True)
+class Slotted:
+    city: str
+    size: int
+
+
+class Model(pydantic.BaseModel):
+    city: str
+    size: int
+
+
+class Cursor:
+    """As of psycopg, whose columns have more than names."""
+
+    description: Any = (("city", 25), ("size", 23))
+
+    def fetchall(self):
+        return PAIRS
+
+
+class Result(Cursor):
+    """As of SQLAlchemy."""
+
+    description: Any = None
+
+    def keys(self):
+        return ["city", "size"]
+
+
+class Lazy:
+    """As of Dask and Spark."""
+
+    def compute(self):
+        return SIZES
+
+
+class Capsule:
+    """As of DuckDB and others that give Arrow's data."""
+
+    def __arrow_c_stream__(self, requested_schema=None):
+        return pytest.importorskip("pyarrow").table(dict(SIZES)).__arrow_c_stream__()
+
+
+class Upload:
+    """As of FastAPI."""
+
+    def __init__(self):
+        self.file = io.BytesIO(b"city,size\nLima,10\nQuito,2\n")
+
+    async def read(self):
+        return self.file.read()
+
+
+def written(*rows):
+    """An open file with these lines, at its end."""
+    file = io.StringIO()
+    csv.writer(file).writerows(rows)
+    return file
+
+
+def connection():
+    database = sqlite3.connect(":memory:")
+    database.execute("create table sizes (city text, size int)")
+    database.executemany("insert into sizes values (?, ?)", PAIRS)
+    return database
+
+
+@cases(
+    "data",
+    connection().execute("select * from sizes"),
+    Cursor(),
+    Result(),
+    map(list, [("city", "size"), *PAIRS]),
+    [Named(*pair) for pair in PAIRS],
+    [Slotted(*pair) for pair in PAIRS],
+    [Model(city=city, size=size) for city, size in PAIRS],
+    [types.SimpleNamespace(city=city, size=size) for city, size in PAIRS],
+    {"headers": ["city", "size"], "data": PAIRS, "metadata": None},  # of Gradio
+    SIZES.to_dict("split"),
+    SIZES.to_dict("tight"),
+    SIZES.to_dict("index"),
+    SIZES.to_dict("series"),
+    {"data": RECORDS},
+    SIZES.style,
+    SIZES.to_records(index=False),
+    np.array(PAIRS, dtype=[("city", "U9"), ("size", "i4")]),
+    np.array([["city", "size"], *PAIRS]),
+    Lazy(),
+    Capsule(),
+    Upload(),
+    memoryview(b"city,size\nLima,10\nQuito,2\n"),
+    written(["city", "size"], *PAIRS),
+)
+def test_objects_are_known_by_what_they_can_do(data):
+    table = Table.of(data)
+    assert (table.header, table.rows) == (("city", "size"), (("Lima", "10"), ("Quito", "2")))
+
+
+def test_worksheets_and_ranges_are_read_as_in_files(tmp_path):
+    openpyxl = pytest.importorskip("openpyxl", reason='openpyxl is not installed (extra "formats")')
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["Sizes of cities"], ["city", "size", "code"], ["Lima", 0.1 + 0.2, 7]):
+        sheet.append(row)
+    sheet["C3"].number_format = "000"
+    sheet.merge_cells("A1:C1")
+    book.save(tmp_path / "t.xlsx")
+    expected = read_table(tmp_path / "t.xlsx")
+    assert expected.rows == (("Lima", "0.3", "007"),)
+    loaded = openpyxl.load_workbook(tmp_path / "t.xlsx", read_only=True, data_only=True)
+    for data in (sheet, book, loaded, loaded.active):
+        table = read_table(data)
+        titles = (table.document_title, table.assumed)
+        assert (table.header, table.rows, *titles) == (
+            *(expected.header, expected.rows),
+            *(expected.document_title, expected.assumed),
+        )
+    for rows in (sheet["A2:C3"], list(sheet.rows)[1:]):
+        assert read_table(rows).rows == expected.rows
+    sheet.column_dimensions["B"].hidden = True
+    assert read_table(sheet).header == ("city", "code")
+    sheet["C3"] = "=1+2"
+    with pytest.raises(ValueError, match=r"in 'Sheet'!C3; load the workbook with data_only=True"):
+        read_table(sheet)
+
+
+async def awaited():
+    return SIZES
+
+
+@cases(
+    "data, message",
+    (SIZES.groupby("city"), "got DataFrameGroupBy, which has no cells; aggregate it first"),
+    (SIZES.groupby("city")["size"], "got SeriesGroupBy, which has no cells"),
+    (SIZES.rolling(2), "got Rolling, which has no cells"),
+    (connection().execute("update sizes set size = 1"), "a query with rows, got Cursor without"),
+    (zipfile.ZipFile(io.BytesIO(), "w"), "got a ZipFile of several; open one of them"),
+    ({"a": SIZES}, "expected one table, got several: DataFrame in a list or dict"),
+    ([SIZES, SIZES], "expected one table, got several: DataFrame in a list or dict"),
+    (np.array([1, 2]), "expected 2 dimensions, got 1 in ndarray"),
+    (np.array(1), "expected 2 dimensions, got 0 in ndarray"),
+)
+def test_what_has_no_cells_is_refused_by_name(data, message):
+    with pytest.raises(TypeError, match=message):
+        Table.of(data)
+
+
+def test_what_has_to_be_awaited_and_cells_without_a_text_are_refused():
+    coroutine = awaited()
+    with pytest.raises(TypeError, match="got coroutine, which has to be awaited"):
+        Table.of(coroutine)
+    with pytest.raises(ValueError, match="expected text, a number or None, got object"):
+        Table.of([["a"], [object()]])
+
+
+def test_rows_of_numbers_alone_have_no_header():
+    table = Table.of(np.array([[1.5, 2], [3, 4]]))
+    assert (table.header, table.rows) == (("column 1", "column 2"), (("1.5", "2"), ("3", "4")))
+    assert table.assumed == ("There is no header, so the columns are numbered.",)
 
 
 def test_what_holds_no_table_is_refused_and_a_table_goes_back_and_shows_itself():
-    with pytest.raises(TypeError, match="expected rows that are all lists or all dicts"):
+    with pytest.raises(ValueError, match="got a list of different things"):
         Table.of([{"a": 1}, ["a", 2]])
     for data in (5, [1, 2], None):
         with pytest.raises(TypeError, match="expected a Table, a path, bytes or an open file, "):
             Table.of(data)
-    with pytest.raises(TypeError, match="expected a list of cells as column 'a', got int"):
-        Table.of({"a": 1})
+    with pytest.raises(ValueError, match=r"got an object of other things \(table 'table'\)"):
+        Table.of({"a": [1], "b": 1})
     with pytest.raises(ValueError, match="expected columns of the same length, got 'a': 1"):
         Table.of({"a": [1], "b": [1, 2]})
     with pytest.raises(ValueError, match="expected at least 1 row"):

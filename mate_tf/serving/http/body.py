@@ -75,7 +75,7 @@ class Body(NamedTuple):
 def read_json(content: bytes, where: str = "") -> Any:
     """The JSON value of bytes at a place of a request; values and errors as of `Body.read`."""
     try:
-        document = _DECODER.decode(content.decode())
+        document = _DECODER.decode(content.decode("utf-8-sig"))
         if _HALF_A_PAIR.search(content):
             json.dumps(document, ensure_ascii=False).encode()
         return document

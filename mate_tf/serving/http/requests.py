@@ -3,12 +3,13 @@
 import dataclasses
 import itertools
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
 
 from mate_tf.answers.answer import Answer, apply_min_score
+from mate_tf.reading.files import kind_of_text
 from mate_tf.serving.http import Limits, RefusedError, schema
 from mate_tf.serving.http.body import Body, read_json
 from mate_tf.serving.http.schema import OUTPUTS, validated
@@ -48,33 +49,51 @@ def read_request(body: Body, limits: Limits, model_name: str = "") -> Request:
     if isinstance(document, dict) and "inputs" in document:
         return _read_pipeline(validated(_PIPELINE, document, limits), limits)
     request = validated(_PREDICT, document, limits)
-    pairs: list[Any] = []
-    locations: list[str] = []
-    sizes = [len(one.questions) if one.questions else None for one in request.instances]
-    _check_number(sum(size or 1 for size in sizes), "instances", limits)
-    for index, one in enumerate(request.instances):
-        for number, text in enumerate(one.questions or [one.question or ""]):
-            pairs.append((one.table, one.asked(text)))
-            end = f".questions[{number}]" if one.questions else ""
-            locations.append(f"instances[{index}]{end}")
+    asked = _asked(request.instances, "instances", True, limits)
 
     def reply(answers: list[Answer]) -> Any:
-        values = (answer.to_dict() for answer in answers)
-        lists = [next(values) if n is None else [*itertools.islice(values, n)] for n in sizes]
-        return {"predictions": lists}
+        return {"predictions": asked.gather(answer.to_dict() for answer in answers)}
 
-    return Request(pairs, locations, request, reply)
+    return Request(asked.pairs, asked.locations, request, reply)
+
+
+class _Asked(NamedTuple):
+    """The questions of the parts of a request, and how many each has; None for one alone."""
+
+    pairs: list[tuple[Table, Question]]
+    locations: list[str]
+    sizes: list[int | None]
+
+    def gather(self, values: Iterator[Any]) -> list[Any]:
+        """The values of the parts, a list for each that has a list of questions."""
+        return [next(values) if n is None else [*itertools.islice(values, n)] for n in self.sizes]
+
+
+def _asked(
+    parts: Sequence[schema.Question | schema.Query], where: str, is_list: bool, limits: Limits
+) -> _Asked:
+    """The questions of parts at a place; RefusedError if there are too many."""
+    sizes = [None if isinstance(one.texts, str) else len(one.texts) for one in parts]
+    _check_number(sum(size or 1 for size in sizes), where, limits)
+    asked = _Asked([], [], sizes)
+    for index, one in enumerate(parts):
+        table: Any = one.table  # which validation has read
+        place = f"{where}[{index}]" if is_list else where
+        texts = [one.texts] if isinstance(one.texts, str) else one.texts
+        for number, text in enumerate(texts):
+            end = "" if sizes[index] is None else f".{one.name_of_texts}[{number}]"
+            asked.pairs.append((table, one.asked(text)))
+            asked.locations.append(f"{place}{end}")
+    return asked
 
 
 def _read_pipeline(request: schema.PipelineRequest, limits: Limits) -> Request:
     inputs = request.inputs
     queries = inputs if isinstance(inputs, list) else [inputs]
-    _check_number(len(queries), "inputs", limits)
-    locations = [f"inputs[{i}]" for i in range(len(queries))] if queries is inputs else ["inputs"]
-    pairs: list[Any] = [(one.table, Question(one.query or one.question or "")) for one in queries]
+    asked = _asked(queries, "inputs", queries is inputs, limits)
 
     def reply(answers: list[Answer]) -> Any:
-        values = [
+        values = asked.gather(
             {
                 "answer": answer.text,
                 "coordinates": [list(pair) for pair in answer.coordinates],
@@ -83,10 +102,10 @@ def _read_pipeline(request: schema.PipelineRequest, limits: Limits) -> Request:
                 "score": answer.score,
             }
             for answer in answers
-        ]
+        )
         return values if queries is inputs else values[0]
 
-    return Request(pairs, locations, request, reply)
+    return Request(asked.pairs, asked.locations, request, reply)
 
 
 def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
@@ -129,6 +148,6 @@ def _check_number(number: int, where: str, limits: Limits) -> None:
 
 
 def _read_table(text: str, where: str, limits: Limits) -> Table:
-    """The table of a text: JSON or CSV."""
-    is_json = text.lstrip()[:1] == "{"
+    """The table of a text: JSON, CSV or another kind."""
+    is_json = kind_of_text(text) == "json"
     return validated(_TABLE, read_json(text.encode(), where) if is_json else text, limits, where)

@@ -3,6 +3,7 @@
 A request is validated with the `Limits` as context (`info.context`) and the numbers of body.py.
 """
 
+import math
 from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -16,13 +17,17 @@ from pydantic import (
     Tag,
     TypeAdapter,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 
 from mate_tf.answers.answer import Confidence
 from mate_tf.answers.follow_ups import FollowUp
 from mate_tf.reading.delimited import read_delimited_rows
+from mate_tf.reading.files import FORMATS, kind_of_text, read_content
 from mate_tf.reading.layout import lay_out
+from mate_tf.reading.sources import table_of_value
+from mate_tf.reading.structures import WrittenNumber
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.body import Number
 from mate_tf.tables import table as tables
@@ -52,7 +57,7 @@ _SENTENCES = {
     "less_than_equal": ("wrong_value", "at most {le:g}, got {value}"),
 }
 # Parts of the places of pydantic's errors that are none of a request.
-_FORMS = ("<rows>", "<columns>", "<text>", "<one>", "<many>", "[key]", "constrained-str")
+_FORMS = ("<rows>", "<columns>", "<shape>", "<text>", "<one>", "<many>", "[key]", "constrained-str")
 
 
 def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "") -> T:
@@ -136,31 +141,58 @@ def _columns(columns: dict[str, Any], info: Any) -> Any:
 
 
 def _form_of_table(value: Any) -> str | None:
+    if type(value) is str:
+        return "<text>"
     if type(value) is not dict:
-        return "<text>" if type(value) is str else None
-    rows = value.get("rows")  # columns may have these names beside others
-    has_lists = type(rows) is list and any(type(row) is list for row in rows)
-    return "<rows>" if has_lists or value.keys() <= {"header", "rows"} else "<columns>"
+        return "<shape>" if type(value) is list else None
+    if value.keys() <= {"header", "rows"}:
+        return "<rows>"
+    are_columns = all(map(_is_column, value.values()))
+    return "<columns>" if are_columns else "<shape>"
+
+
+def _is_column(cells: Any) -> bool:
+    is_list = type(cells) is list and bool(cells)
+    return is_list and not any(type(cell) in (list, dict) for cell in cells)
 
 
 def _table(given: Any, info: Any) -> Any:
     """A `tables.Table` of any form."""
     if isinstance(given, Table):
         return tables.Table.from_rows(given.rows, header=given.header)
-    if isinstance(given, dict):
-        return tables.Table.from_rows(zip(*given.values(), strict=True), header=list(given))
+    is_text = isinstance(given, str)
     try:
-        rows = read_delimited_rows(given, "table")
-        _check_size(len(rows.rows), max(map(len, rows.rows), default=0), info.context)
-        table = lay_out(rows)
+        table = _table_of_text(given, info) if is_text else table_of_value(_as_written(given))
     except RefusedError:
         raise
-    except ValueError as error:
-        raise RefusedError("not_csv", str(error)) from None
+    except (ValueError, RecursionError) as error:
+        raise RefusedError("not_csv" if is_text else "no_table", str(error)) from None
+    _check_size(table.num_rows, table.num_columns, info.context)
     for index, row in enumerate((table.header, *table.rows)):
         for cell in row:
             validated(_TEXT, cell, info.context, f", row {index}")
     return table
+
+
+def _table_of_text(text: str, info: Any) -> tables.Table:
+    """The table of a text; its size is checked first where the text has a delimiter."""
+    kind = kind_of_text(text)
+    if kind == "csv":
+        rows = read_delimited_rows(text, "table")
+        _check_size(len(rows.rows), max(map(len, rows.rows), default=0), info.context)
+        return lay_out(rows)
+    if FORMATS[kind].in_sandbox:
+        raise ValueError(f"expected a table as text, got {FORMATS[kind].title}; send its rows")
+    return read_content(text.encode(), "table")
+
+
+def _as_written(value: Any) -> Any:
+    """A value whose numbers keep their text."""
+    if isinstance(value, list):
+        return list(map(_as_written, value))
+    if isinstance(value, dict):
+        return {key: _as_written(item) for key, item in value.items()}
+    return WrittenNumber(value) if type(value) is Number else value
 
 
 _Some = Annotated[list[T], Field(min_length=1, fail_fast=True)]
@@ -191,20 +223,31 @@ class _Request(BaseModel):
 class Table(_Request):
     """A table by its rows, each with as many cells as the header.
 
-    Tables may also come as columns by name or as CSV text. Columns named header and rows alone
-    cannot come by name.
+    Tables may also come in any shape that `mate_tf.read_table` takes and JSON can hold: columns by
+    name, records, rows, pandas's "split", or as text, such as CSV. Columns named header and rows
+    alone cannot come by name.
     """
 
     header: _Some[_CellValue]
     rows: Annotated[_Some[_Some[_CellValue]], BeforeValidator(_rows)]
 
 
+_NO_SHAPE = {"propertyNames": {"enum": ["header", "rows"]}}  # but that of rows
+_SHAPE: dict[str, Any] = {"anyOf": [{"type": "array"}, {"type": "object", "not": _NO_SHAPE}]}
+
+
+def _any_of(described: dict[str, Any]) -> None:
+    described["anyOf"] = described.pop("oneOf")
+
+
 AnyTable = Annotated[
     Annotated[Table, Tag("<rows>")]
     | Annotated[dict[_Text, _Some[_CellValue]], BeforeValidator(_columns), Tag("<columns>")]
+    | Annotated[list[Any] | dict[str, Any], Tag("<shape>"), WithJsonSchema(_SHAPE)]
     | Annotated[str, Tag("<text>")],
-    Discriminator(_form_of_table, "table", "an object or CSV text"),
+    Discriminator(_form_of_table, "table", "an object, a list or CSV text"),
     AfterValidator(_table),
+    Field(json_schema_extra=_any_of),
 ]
 
 
@@ -233,8 +276,18 @@ class Previous(_Request, extra="ignore"):
         return self if self.answered or not self.alternatives else self.alternatives[0]
 
 
+def _form_of_list(value: Any) -> str:
+    return "<many>" if isinstance(value, list) else "<one>"
+
+
+_Texts = Annotated[
+    Annotated[QuestionText, Tag("<one>")] | Annotated[_Some[QuestionText], Tag("<many>")],
+    Discriminator(_form_of_list),
+]
+
+
 class _OnTable(_Request):
-    question: QuestionText | None = None
+    question: _Texts | None = None
     table: AnyTable
     _other: ClassVar[str]  # the field in whose place `question` may be
 
@@ -243,6 +296,21 @@ class _OnTable(_Request):
         if (self.question is None) == (getattr(self, self._other) is None):
             raise RefusedError("missing", f'expected "question" or "{self._other}"')
         return self
+
+    @property
+    def name_of_texts(self) -> str:
+        """The field that has them."""
+        return self._other if self.question is None else "question"
+
+    @property
+    def texts(self) -> str | list[str]:
+        """The question, or several."""
+        texts: str | list[str] = getattr(self, self.name_of_texts)
+        return texts
+
+    def asked(self, text: str) -> tables.Question:
+        """One of its questions."""
+        return tables.Question(text)
 
 
 class Question(_OnTable):
@@ -267,7 +335,7 @@ class Question(_OnTable):
     def asked(self, text: str) -> tables.Question:
         """One of its questions, perhaps after an answer."""
         if self.previous is None:
-            return tables.Question(text)
+            return super().asked(text)
         guess = self.previous.guess
         return FollowUp(
             text,
@@ -278,9 +346,9 @@ class Question(_OnTable):
 
 
 class Query(_OnTable):
-    """A question in the form of Hugging Face's pipelines: either `query` or `question`."""
+    """Questions in the form of Hugging Face's pipelines: either `query` or `question`."""
 
-    query: QuestionText | None = None
+    query: _Texts | None = None
     _other = "query"
 
 
@@ -308,7 +376,7 @@ class PipelineRequest(Options):
 
     inputs: Annotated[
         Annotated[Query, Tag("<one>")] | Annotated[_Some[Query], Tag("<many>")],
-        Discriminator(lambda value: "<many>" if isinstance(value, list) else "<one>"),
+        Discriminator(_form_of_list),
     ]
     parameters: dict[str, Any] | None = None
 
@@ -324,7 +392,7 @@ class InputTensor(_Request):
 
     @model_validator(mode="after")
     def _has_its_shape(self) -> "InputTensor":
-        if self.shape != [len(self.data)]:
+        if math.prod(self.shape) != len(self.data):
             raise RefusedError("wrong_type", f"expected the shape [{len(self.data)}]")
         return self
 

@@ -89,17 +89,25 @@ ANSWERS = [
     "table",
     {"header": ["a", "b"], "rows": [["c", 1.50], ["d", None]]},
     {"a": ["c", "d"], "b": [1.50, None]},
+    [{"a": "c", "b": 1.50}, {"a": "d"}],
+    [["a", "b"], ["c", 1.50], ["d", None]],
+    {"columns": ["a", "b"], "index": [0, 1], "data": [["c", 1.50], ["d", None]]},
+    {"headers": ["a", "b"], "data": [["c", 1.50], ["d", None]], "metadata": None},
+    {"a": {"0": "c", "1": "d"}, "b": {"0": 1.50, "1": None}},
     "a,b\nc,1.50\nd,\n",
+    "| a | b |\n|---|---|\n| c | 1.50 |\n| d | |\n",
 )
 @pytest.mark.parametrize("name", ["query", "question"])
-def test_tables_come_as_rows_columns_or_csv_and_numbers_keep_their_text(table, name):
+def test_tables_come_in_any_shape_or_as_text_and_numbers_keep_their_text(table, name):
     expected = (Table(("a", "b"), (("c", "1.50"), ("d", ""))), Question("a"))
     sent = json.dumps({"instances": [{"table": table, "question": "a"}]}).replace("1.5}", "1.50}")
     sent = sent.replace("1.5]", "1.50]").replace("1.5,", "1.50,")
     assert read(sent.encode()).pairs == [expected]
+    assert read(b"\xef\xbb\xbf" + sent.encode()).pairs == [expected]  # a byte order mark
     asked = {name: "a", "table": table}
     for inputs in (asked, [asked, asked]):
-        sent = json.dumps({"inputs": inputs}).replace("1.5]", "1.50]").replace("1.5,", "1.50,")
+        sent = json.dumps({"inputs": inputs}).replace("1.5}", "1.50}")
+        sent = sent.replace("1.5]", "1.50]").replace("1.5,", "1.50,")
         request = read(sent.encode())
         assert request.pairs == [expected] * (2 if isinstance(inputs, list) else 1)
     one = {"answer": "c", "coordinates": [[0, 0]], "cells": ["c"], "aggregator": "NONE"}
@@ -122,6 +130,11 @@ def test_several_questions_on_a_table_get_a_list():
     assert request.reply(ANSWERS) == {"predictions": [told]}
     request = read(body(instance(), instance()))
     assert request.reply(ANSWERS) == {"predictions": told}
+    request = read(body(instance(["a", "b"])))
+    assert request.locations == ["instances[0].question[0]", "instances[0].question[1]"]
+    request = read(json.dumps({"inputs": {"query": ["a", "b"], "table": {"b": ["c"]}}}).encode())
+    assert request.locations == ["inputs.query[0]", "inputs.query[1]"]
+    assert [one["answer"] for one in request.reply(ANSWERS)] == ["c", "d, e"]
 
 
 def test_a_request_says_how_many_alternatives_and_from_which_score_on():
@@ -184,7 +197,7 @@ def test_tensors_that_are_wrong_are_refused_at_their_place():
         (((1,), ("b\nc",)), "wrong_type", "inputs[0].data[0]"),
         ((("a",), (1,)), "wrong_type", "inputs[1].data[0]"),
         ((("a", " "), ("b\nc",)), "empty", "question[1]"),
-        ((("a",), ('{"b": 1}',)), "wrong_type", "table[0].b"),
+        ((("a",), ('{"b": []}',)), "no_table", "table[0]"),
         ((("a",), ("{",)), "not_json", "table[0]"),
         ((("a",), ('{"b": 1, "b": 2}',)), "key_twice", "table[0]"),
         ((("a",), ('"b',)), "not_csv", "table[0]"),
@@ -286,6 +299,10 @@ NAMED = "columns named header and rows alone cannot come by name"
     (f'{ONE}"min_score": 2}}'.encode(), "wrong_value", "min_score", "at most 1, got 2"),
     (asked(table='a\nb\n"c'), "not_csv", TABLE, "expected delimited text"),
     (asked(table={"a": [1], "b": [1, 2]}), "ragged", f"{TABLE}.b", "1 cells"),
+    (asked(table={"a": [1], "b": 2}), "no_table", TABLE, "expected a list of objects, a list of"),
+    (asked(table=[[1] * 4] * 3), "too_many_cells", TABLE, "at most 6 cells, got 12"),
+    (asked(table=[["a"], [LONG_CELL]]), "too_long", f"{TABLE}, row 1", "10000 characters"),
+    (asked(table="<table><tr><td>a"), "not_csv", TABLE, "got a page of HTML; send its rows"),
     (asked(table={"rows": [[1]]}), "missing", TABLE, 'expected "header"'),
     (asked(table={"header": ["a"], "rows": ["b"]}), "wrong_type", f"{TABLE}.rows[0]", NAMED),
     (asked(table={}), "missing", TABLE, 'expected "header"'),

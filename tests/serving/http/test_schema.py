@@ -21,7 +21,7 @@ _APP: Any = make_app(Service("a", LIMITS), print).app
 DOCUMENT = _APP.openapi()
 # Reasons that no schema tells: of lengths that must agree, keys of which there is one, the texts.
 BEYOND_SCHEMAS = {"ragged", "not_csv", "not_json", "key_twice", "number_too_large", "missing"}
-BEYOND_SCHEMAS |= {"wrong_input"}
+BEYOND_SCHEMAS |= {"wrong_input", "no_table"}
 SENTENCES = ("alternatives, got", "of the shape", "the shape [", "alone cannot come by name")
 TABLE = {"header": ["b", "c"], "rows": [["d", 1]]}
 COLUMNS = {"header": ["c"], "rows": [1], "b": [None]}
@@ -135,9 +135,10 @@ V1, V2 = (path for path, _ in FORMS)
     (V2, TENSORS[0], "inputs", (), ([], TENSORS[0]["inputs"][:1], TENSORS[0]["inputs"] * 2)),
     (V1, instance(), "previous", (None, {}, {"cells": CELLS[:0]}), ([], {"cells": None})),
     (V1, instance(), "previous", ({"items": [1, None]},), ({"items": [[]]}, {"cells": [{}]})),
-    (V1, instance(), "table", ("a\nb", COLUMNS, TABLE, {"": ["a"]}), (*EMPTY, "", {"a": "b"})),
+    (V1, instance(), "table", ("a\nb", COLUMNS, TABLE, {"": ["a"]}), (*EMPTY, "", {"a": []})),
+    (V1, instance(), "table", ([["a"], ["b"]], [{"a": 1}], {"a": "b"}), ([1], [[]])),
     (V1, instance(), "table", (), ({"header": ["a"], "b": 1}, {"header": ["a"], "rows": ["a"]})),
-    (V1, instance(), "question", ("a\n",), (None, "", " ", "\u2003", 1, ["a"])),
+    (V1, instance(), "question", ("a\n", ["a", "b"]), (None, "", " ", "\u2003", 1, [], [1])),
 )
 def test_at_the_edges_the_schemas_take_what_the_server_takes(path, document, key, right, wrong):
     for number, value in enumerate((*right, *wrong)):
