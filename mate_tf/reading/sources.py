@@ -9,7 +9,7 @@ from typing import Any
 
 from mate_tf.reading.files import DEFAULTS, ReadOptions, read_content, read_file
 from mate_tf.reading.structures import flat_record
-from mate_tf.tables.cell_texts import nested_text
+from mate_tf.tables.cell_texts import column_texts, dates_of
 from mate_tf.tables.notations import YEARS
 from mate_tf.tables.table import Table, is_frame
 
@@ -139,13 +139,16 @@ def _frame_columns(frame: Any) -> list[list[Any]]:
     for column in narwhals.from_native(frame, eager_only=True).iter_columns():
         native = column.to_native()
         kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
-        values = column.to_list()
+        are_dates = kind.startswith("datetime64[") and "," not in kind  # without a zone
+        values = dates_of(column.to_numpy()) if are_dates else column.to_list()
+        if are_dates and int in set(map(type, values)):
+            values = column.to_list()
         if kind in ("float16", "float32", "halffloat", "float"):
             # Written with the digits that the type holds: 0.1, not 0.10000000149.
             single = np.float16 if kind in ("float16", "halffloat") else np.float32
             values = [float(str(single(v))) if isinstance(v, float) else v for v in values]
         try:
-            columns.append(list(map(nested_text, values)))
+            columns.append(column_texts(values))
         except UnicodeDecodeError:
             raise ValueError(
                 f"expected texts in column {names[len(columns)]!r}, got bytes that are no text; "
