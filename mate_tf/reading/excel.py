@@ -69,7 +69,7 @@ def _excel_sheet(sheet: Any) -> Sheet:
     rows: list[list[Any]] = []
 
     def parse_cell(element: Any) -> None:
-        """Puts a cell into its row, of a plain one without openpyxl, which takes ten times as long."""
+        """Puts a cell into its row; openpyxl, which takes ten times as long, reads unusual ones."""
         nonlocal first_formula, has_result
         place, kind, style = element.get("r"), element.get("t", "n"), int(element.get("s", 0))
         if place and kind in plain and (text := _text_alone(element)):

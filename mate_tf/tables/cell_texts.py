@@ -16,7 +16,6 @@ from mate_tf.tables.notations import GLUED_MULTIPLES, NO_MONEY
 from mate_tf.tables.units import GLUED_UNITS
 from mate_tf.tables.values import clock_text
 
-
 _INEXACT = re.compile(r"\.0\n(?<=\d{16}\.0\n)")  # a whole number that may be from 2**53 on
 _MANY = 100  # values, from which on they are read together
 
