@@ -8,6 +8,7 @@ last. The start of a process that reads, with a file of one row, counts apart.
 """
 
 import datetime
+import functools
 import gc
 import os
 import pathlib
@@ -17,7 +18,6 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
-import pandas
 from absl import app
 
 from mate_tf import read_table
@@ -36,19 +36,21 @@ def main(_: Any) -> None:
                 frame = _frame(num_rows)
                 write = frame.to_parquet if kind == "parquet" else frame.to_excel
                 write(path, index=False)
-                _measure(f"{kind}, {num_rows:,} rows", lambda path=path: read_table(path))
+                _measure(f"{kind}, {num_rows:,} rows", functools.partial(read_table, path))
         frame = _frame(100_000)
-        _measure("data frame, 100,000 rows", lambda: read_table(frame))
+        _measure("data frame, 100,000 rows", functools.partial(read_table, frame))
         path = folder / "table.csv"
         _frame(50_000).to_csv(path, index=False)
-        _measure("csv, 50,000 rows", lambda: read_table(path))
+        _measure("csv, 50,000 rows", functools.partial(read_table, path))
         table = read_table(path)
         for index, column in enumerate(table.header):
             texts = [row[index] for row in table.rows]
-            _measure(f"types of '{column}'", lambda t=texts, c=column: read_column(t, c))
+            _measure(f"types of '{column}'", functools.partial(read_column, texts, column))
 
 
-def _frame(num_rows: int) -> pandas.DataFrame:
+def _frame(num_rows: int) -> Any:
+    import pandas
+
     chance = random.Random(0)
     first = datetime.datetime(2020, 1, 1)
     rows = [
