@@ -144,7 +144,7 @@ def _any_cell(text: str) -> Cell:
         return Cell(text)
     if _PLAIN.fullmatch(text):
         return _number(text)
-    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.SPELLINGS:
+    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.spellings():
         if match := spelling.fullmatch(text):
             text = match.expand(usual)
     if notations.RAISED_POWER.fullmatch(text):
@@ -303,7 +303,7 @@ def in_utc(date: Date, zone: float) -> Date:
 
 
 def _date(text: str) -> Cell | None:
-    for pattern, fields in notations.DATES:
+    for pattern, fields in notations.dates():
         if match := pattern.fullmatch(text):
             order, year, month, day, time = match.expand(fields).split(notations.BAR)
             zone = _zone(time)
