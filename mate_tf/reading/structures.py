@@ -134,6 +134,7 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {_SHAPES}, got {_kind(value)}")
     value = _with_names_beside(value)
+    columns = list(value.values())
     for header in _HEADERS:
         for body in _BODIES:
             rows = value.get(body)
@@ -149,9 +150,9 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
     inner = [item for key, item in value.items() if len(value) == 1 or key.lower() in _WRAPPERS]
     if len(inner) == 1 and isinstance(inner[0], Mapping) and _holds_table(inner[0]):
         return _rows(inner[0], which)
-    if value and all(isinstance(item, Mapping) for item in value.values()):
+    are_tables = all(map(_has_columns, columns)) and len(set(map(tuple, columns))) > 1
+    if columns and all(isinstance(item, Mapping) for item in columns) and not are_tables:
         return _rows_of_objects(value)
-    columns = list(value.values())
     if bool(columns) and all(isinstance(column, list) for column in columns):
         have_lists = [any(isinstance(it, dict | list) for it in column) for column in columns]
         if not any(have_lists):
@@ -159,7 +160,7 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
                 lengths = ", ".join(f"{name!r}: {len(cells)}" for name, cells in value.items())
                 raise ValueError(f"expected columns of the same length, got {lengths}")
             return [list(value), *map(list, zip(*columns, strict=True))]
-    tables = {key: item for key, item in value.items() if _are_rows(item)}
+    tables = {key: item for key, item in value.items() if _are_rows(item) or _has_columns(item)}
     if not tables and not any(isinstance(item, list) for item in columns):
         if len(value) > 1 and all(_is_number(item) for item in columns):
             return [["key", "value"], *map(list, value.items())]
@@ -193,7 +194,17 @@ def _holds_table(value: Mapping[str, Any]) -> bool:
     items = value.values()
     inner = [item for item in items if isinstance(item, Mapping)]
     is_one = len(items) == len(inner) > 1
+    is_one = is_one or _has_columns(value)
     return is_one or any(map(_are_rows, items)) or any(map(_holds_table, inner))
+
+
+def _has_columns(value: Any) -> bool:
+    """Whether an object is one of columns of the same length, with more than one cell each."""
+    columns = list(value.values()) if isinstance(value, Mapping) else []
+    are_lists = bool(columns) and all(isinstance(column, list) for column in columns)
+    if not are_lists or {len(column) for column in columns} != {max(2, len(columns[0]))}:
+        return False
+    return not any(isinstance(cell, dict | list) for column in columns for cell in column)
 
 
 def _kind(value: Any) -> str:

@@ -59,6 +59,7 @@ _MONTH_NAME = re.compile(r"(?:month|monat|mois|mes|mese|mês|月)(?: ?(?:no\.?|n
 _VERSION_NAME = re.compile(r"version|firmware|kernel|release|(?:^|[^a-z])ver(?:$|[^a-z])")
 _RECORD_NAME = re.compile(r"\bw\W?[ldt]\b|\bw\W[ldt]\W[ldt]\b|record|won.lost|win.?loss")
 _RECORD = re.compile(r"\d{1,2}-\d{1,2}-\d{1,2}")
+_ISO_DATE = re.compile(r"\d{4}-\d\d?(?!\d)")
 _VERSION = re.compile(r"v?\d+(?:\.\d+)+(?:[-+.]?[a-z][\w.-]*)?")
 # Numbers that are dates by a column's name: a name, how many are a day, the day 1970-01-01, and the
 # first and last day that they may be.
@@ -226,9 +227,14 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
         assumed = of_dates
         if _has_zones(cells):
             assumed.append(f"{_named(name)} has clocks of several zones, which were read in UTC.")
+        others = [cell.text for cell in cells if cell.text and not _ISO_DATE.match(cell.text)]
+        if not assumed and 0 < len(others) < num_filled:
+            sentence = f"{_named(name)} has dates such as 2024-01-31 and others"
+            assumed = [f"{sentence}, such as '{others[0]}'."]
     elif kind == "text" and day_first is None:
         undecided = [cell.text for cell in cells if cell.is_open]
-        if undecided and len(undecided) >= SHARE_OF_KIND * num_filled:
+        num_dates = len(undecided) + counts["date"]
+        if undecided and num_dates >= SHARE_OF_KIND * num_filled:
             assumed = [
                 f"{_named(name)}: '{undecided[0]}' may have the day or the month first, so it was "
                 "not read as dates; write dates such as 2024-01-31."
