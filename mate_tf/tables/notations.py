@@ -365,7 +365,7 @@ def dates() -> tuple[tuple[re.Pattern[str], str], ...]:
 
 @functools.cache
 def value_in_sentence() -> re.Pattern[str]:
-    """What may be a value within a sentence; each is then read as a cell."""
+    """A pattern of values within a sentence; each is then read as a cell."""
     return re.compile(
         ungrouped(
             rf"\b(?:{'|'.join(date for date, _ in _DATES)}){_AND_TIME}\b"
