@@ -66,12 +66,14 @@ def _cell(column: str) -> Callable[[Sequence[Row], Row], str]:
 
 
 def _at_end(end: Callable, by: str, column: str, *same: str) -> Callable[[Sequence[Row], Row], str]:
-    """The cell in the row with the largest or smallest value of another column."""
+    """The cells, with bars, in the rows with the largest or smallest value of another column."""
 
-    def value(row: Row) -> float | str:
-        return row[by] if "-" in row[by][1:] else float(row[by])
+    def answer(rows: Sequence[Row], row: Row) -> str:
+        among = _like(rows, row, same)
+        most = end(float(one[by]) for one in among)
+        return "|".join(one[column] for one in among if float(one[by]) == most)
 
-    return lambda rows, row: end(_like(rows, row, same), key=value)[column]
+    return answer
 
 
 def _like(rows: Sequence[Row], row: Row, same: Sequence[str]) -> list[Row]:
@@ -264,11 +266,11 @@ def asked(subject: Subject, rows: Sequence[Row], number: int, draw: random.Rando
 
 
 def is_right(answer: str, expected: str) -> bool:
-    """Whether an answer is the expected text, or its number to a hundredth."""
+    """Whether an answer is one of the expected texts, or its number to a hundredth."""
     try:
         return abs(float(answer) - float(expected)) <= 0.01 + 1e-9 * abs(float(expected))
     except ValueError:
-        return answer == expected
+        return answer in expected.split("|")
 
 
 def _answers() -> Iterator[tuple[str, bool, bool, float]]:

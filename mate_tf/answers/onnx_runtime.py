@@ -74,6 +74,8 @@ class OnnxModel:
     """
 
     def __init__(self, folder: pathlib.Path, encoder: EncoderConfig, task: TableQAConfig) -> None:
+        # From 1.32 on it would send events to Microsoft, and keep them below the user's cache.
+        os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
         import onnxruntime
 
         self._encoder, self._task = encoder, task

@@ -38,7 +38,7 @@ from mate_tf.tables.columns import (
     unlike_units,
     version_number,
 )
-from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, VALUE_IN_SENTENCE, any_of
+from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, any_of, value_in_sentence
 from mate_tf.tables.table import Table
 from mate_tf.tables.units import UNITS, in_unit
 from mate_tf.tables.values import Date, plain_text, read_cell
@@ -230,7 +230,7 @@ def question_values(text: str, convention: Convention) -> tuple[NumericValue, ..
         return tuple(map(version_number, _VERSION.findall(text)))
     values, text = _respelled(text, convention)
     reached = 0
-    for match in VALUE_IN_SENTENCE.finditer(text):
+    for match in value_in_sentence().finditer(text):
         values += text_values(text[reached : match.start()])
         reached = match.end()
         cell = read_cell(match[0])

@@ -5,6 +5,7 @@ import contextlib
 import gc
 import gzip
 import io
+import itertools
 import json
 import os
 import re
@@ -29,6 +30,7 @@ from mate_tf.reading.printed import is_box, is_records, read_box_rows, read_reco
 from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
+from mate_tf.tables.cell_texts import are_texts
 from mate_tf.tables.notations import DIRECTIONS
 from mate_tf.tables.table import Table
 
@@ -194,7 +196,7 @@ _XML = re.compile(r"\s*<[?a-z]", re.I)
 _EXCEL_2003 = re.compile(rb"<Workbook[^>]+schemas-microsoft-com:office:spreadsheet")
 _BEGIN = 5000  # characters by which a notation is known
 _MOST_UNPACKED = 2**28  # bytes of a gzip file, and characters of a table
-_ROWS_AT_ONCE = 1000  # that come from another process
+_ROWS_AT_ONCE = 10_000  # that come from another process, by columns
 
 
 @dataclass(frozen=True)
@@ -291,7 +293,7 @@ def read_in_sandbox(
     arguments = (name, asdict(options), most_cells)
     about, *parts = sandbox.run(_table_in_parts, content, *arguments, name=name)
     header, title, assumed = about
-    rows = tuple(tuple(row) for part in parts for row in part)
+    rows = tuple(itertools.chain.from_iterable(zip(*part, strict=True) for part in parts))
     return Table(tuple(header), rows, name, title, assumed=tuple(assumed))
 
 
@@ -304,7 +306,8 @@ def _table_in_parts(
         message = f"expected at most {most_cells:,} cells, got {size:,} (file '{name}')"
         raise ValueError(f"{message}; choose fewer rows")  # raised outside of `read_content`
     yield table.header, table.document_title, table.assumed
-    yield from (table.rows[n : n + _ROWS_AT_ONCE] for n in range(0, len(table.rows), _ROWS_AT_ONCE))
+    for begin in range(0, table.num_rows, _ROWS_AT_ONCE):
+        yield list(zip(*table.rows[begin : begin + _ROWS_AT_ONCE], strict=True))
 
 
 @contextlib.contextmanager
@@ -359,7 +362,9 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     with _broken_named(FORMATS[kind].title, name):
         rows = FORMATS[kind].read(Source(content, text, name, ending, options))
     # A few bytes of a file may say that a text stands in all cells.
-    _check_bytes(sum(len(cell) for row in rows.rows for cell in row if type(cell) is str))
+    cells = itertools.chain.from_iterable(rows.rows)
+    texts = cells if are_texts(rows.rows) else (cell for cell in cells if type(cell) is str)
+    _check_bytes(sum(map(len, texts)))
     is_named = not FORMATS[kind].endings or kind == named or (kind, named) == ("jsonl", "json")
     if named and not is_named:
         sentence = (

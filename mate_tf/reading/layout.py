@@ -7,8 +7,9 @@ over two rows. What was assumed stands in `Table.assumed`; `header_rows` and `sk
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from operator import itemgetter
 from typing import Any
 
 from mate_tf.reading.header import (
@@ -22,7 +23,7 @@ from mate_tf.reading.header import (
     num_filled,
     with_names_of_labels,
 )
-from mate_tf.tables.cell_texts import cell_texts
+from mate_tf.tables.cell_texts import are_texts, cell_texts
 from mate_tf.tables.columns import read_column
 from mate_tf.tables.drawing import cut, up_to
 from mate_tf.tables.notations import TOTAL
@@ -130,12 +131,9 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
     rows = _rectangular(file, rows, width)
     if file.header_rows is None and file.is_ragged and skip_rows is None and width > 1:
         rows = _without_empty_columns(rows)
-    body = []
-    for number, row in rows:
-        try:
-            body.append(cell_texts(row))
-        except TypeError as error:
-            raise ValueError(f"{error} (file '{file.name}', {file.unit} {number})") from None
+    body = list(_cells(rows))
+    if not are_texts(body):
+        body = _texts(file, rows)
     is_free = header_rows is None
     header_rows = file.header_rows if header_rows is None else header_rows
     if is_free and header_rows != 0:
@@ -166,6 +164,17 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
         body = _with_labels_filled(file, header, body)
     cells: Any = tuple(map(tuple, body))
     return Table(tuple(header), cells, file.name, file.title, assumed=tuple(file.assumed))
+
+
+def _texts(file: Rows, rows: Numbered) -> list[list[str]]:
+    """The rows as texts; ValueError, which names the row, for a cell that has none."""
+    texts = []
+    for number, row in rows:
+        try:
+            texts.append(cell_texts(row))
+        except TypeError as error:
+            raise ValueError(f"{error} (file '{file.name}', {file.unit} {number})") from None
+    return texts
 
 
 def _without_types(
@@ -247,7 +256,12 @@ def _with_labels_filled(
 
 
 def _longest(rows: Numbered) -> int:
-    return max((len(row) for _, row in rows), default=0)
+    return max(map(len, _cells(rows)), default=0)
+
+
+def _cells(rows: Numbered) -> Iterator[list[Any]]:
+    """The rows without their numbers."""
+    return map(itemgetter(1), rows)
 
 
 def _first_table(file: Rows, rows: Numbered) -> Numbered:
@@ -466,7 +480,7 @@ def _without_empty_columns(rows: Numbered) -> Numbered:
 
 def _rectangular(file: Rows, rows: Numbered, width: int) -> Numbered:
     """Rows of the same length; short ones are filled, empty cells beyond the header cut off."""
-    if not rows:
+    if not rows or (not file.is_ragged and set(map(len, _cells(rows))) == {width}):
         return rows
     if file.is_ragged:
         is_named = len(rows[0][1]) == width - 1 and all(len(row) == width for _, row in rows[1:])

@@ -6,7 +6,7 @@ from typing import Any
 
 from mate_tf.private_apis import import_extra
 from mate_tf.reading.layout import Rows, check_size
-from mate_tf.tables.cell_texts import nested_text, plain_value
+from mate_tf.tables.cell_texts import column_texts, dates_of, plain_value
 
 _ROWS_AT_ONCE = 10_000
 
@@ -38,12 +38,12 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
             continue
         columns.append(column)
         names.append("" if name in labels and name.startswith("__index_level_") else name)
-    rows = [names, *map(list, zip(*columns, strict=True))]
+    rows: list[Any] = [names, *zip(*columns, strict=True)]
     return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
 
 
 def _arrow_columns(file: Any) -> list[list[Any] | None]:
-    """The values of each column; None for bytes that are no text."""
+    """The texts of each column; None for bytes that are no text."""
     columns: list[list[Any] | None] = [[] for _ in file.schema_arrow]
     num_rows = 0
     for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
@@ -53,7 +53,7 @@ def _arrow_columns(file: Any) -> list[list[Any] | None]:
             if column is None:
                 continue
             try:
-                column += _arrow_values(batch.column(index))
+                column += column_texts(_arrow_values(batch.column(index)))
             except UnicodeDecodeError:
                 columns[index] = None
     return columns
@@ -68,18 +68,24 @@ def _arrow_values(column: Any) -> list[Any]:
     if types.is_dictionary(kind):
         if len(column.dictionary) > len(column):  # of which each batch has a few
             return _arrow_values(column.dictionary_decode())
-        texts = _arrow_values(column.dictionary)
+        texts = column_texts(_arrow_values(column.dictionary))
         return [None if i is None else texts[i] for i in column.indices.to_pylist()]
     if kind in (pyarrow.float16(), pyarrow.float32()):
         # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
         column = column.cast(pyarrow.float32()).cast(pyarrow.string())
         return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
+    if types.is_date32(kind) or (types.is_timestamp(kind) and not kind.tz):
+        values = dates_of(column.to_numpy(zero_copy_only=False))
+        if int not in set(map(type, values)):
+            return values
     if getattr(kind, "unit", "") == "ns":  # Python has microseconds
         if types.is_timestamp(kind):
             plain = pyarrow.timestamp("us", kind.tz)
         else:
             plain = pyarrow.time64("us") if types.is_time64(kind) else pyarrow.duration("us")
         column = column.cast(plain, safe=False)
-    values: list[Any] = column.to_pylist()
-    is_plain = types.is_integer(kind) or types.is_string(kind)
-    return values if is_plain else list(map(nested_text, values))
+    if types.is_integer(kind) and not column.null_count:
+        return list(column.to_numpy().tolist())  # a tenth of the time of `to_pylist`
+    if types.is_float64(kind) or types.is_string(kind) or types.is_large_string(kind):
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    return list(column.to_pylist())

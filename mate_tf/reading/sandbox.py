@@ -6,6 +6,7 @@ folder, which may hold a csv.py. Plain JSON goes to it and comes from it.
 """
 
 import importlib
+import importlib.abc
 import json
 import os
 import pathlib
@@ -86,10 +87,19 @@ def _decode(line: bytes) -> Any:
     return json.loads(line.decode("utf-8", "surrogatepass"))
 
 
+class _WithoutPandas(importlib.abc.MetaPathFinder):
+    """Hides pandas, which pyarrow imports on its first value where it is, for half a second."""
+
+    def find_spec(self, fullname: str, path: Any, target: Any = None) -> None:
+        if fullname == "pandas":
+            raise ModuleNotFoundError(f"no reader needs {fullname}", name=fullname)
+
+
 def serve(module: str, name: str) -> None:
     """Calls a function with what standard input holds; writes what it yields, or its error."""
     global is_inside
     is_inside = True
+    sys.meta_path.insert(0, _WithoutPandas())
     function = getattr(importlib.import_module(module), name)
     arguments = _decode(sys.stdin.buffer.readline())
     content = sys.stdin.buffer.read()

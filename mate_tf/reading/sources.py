@@ -10,7 +10,7 @@ from mate_tf.reading.parquet import bytes_left_out
 from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import value_rows
 from mate_tf.reading.worksheets import has_worksheets, open_worksheets
-from mate_tf.tables.cell_texts import nested_text
+from mate_tf.tables.cell_texts import column_texts, dates_of
 from mate_tf.tables.notations import YEARS
 from mate_tf.tables.table import Table, is_frame
 
@@ -127,13 +127,16 @@ def _frame_columns(frame: Any) -> list[list[Any] | None]:
     for column in narwhals.from_native(frame, eager_only=True).iter_columns():
         native = column.to_native()
         kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
-        values = column.to_list()
+        are_dates = kind.startswith("datetime64[") and "," not in kind  # without a zone
+        values = dates_of(column.to_numpy()) if are_dates else column.to_list()
+        if are_dates and int in set(map(type, values)):
+            values = column.to_list()
         if kind in ("float16", "float32", "halffloat", "float"):
             # Written with the digits that the type holds: 0.1, not 0.10000000149.
             single = np.float16 if kind in ("float16", "halffloat") else np.float32
             values = [float(str(single(v))) if isinstance(v, float) else v for v in values]
         try:
-            columns.append(list(map(nested_text, values)))
+            columns.append(column_texts(values))
         except UnicodeDecodeError:
             columns.append(None)
     return columns

@@ -164,6 +164,8 @@ def _in_one_unit(
 
     Lengths of time of a second and more are durations, and stay.
     """
+    if not any(units):
+        return numbers, units
     names = []
     for cell, number, unit in zip(cells, numbers, units, strict=True):
         word = cell.text.rsplit(" ", 1)[-1]  # "pounds" may be a weight, and "ft" a length
@@ -194,8 +196,7 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
-    pairs = [number_of(cell, convention) for cell in cells]
-    numbers, units = [number for number, _ in pairs], [unit for _, unit in pairs]
+    numbers, units = _numbers_of(cells, convention)
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
     numbers, units = _with_sides(cells, numbers, units)
@@ -203,7 +204,7 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     numbers, units = _in_one_unit(cells, numbers, units)
     kinds = _values_by_kind(cells, numbers, units, convention, name)
     num_filled = sum(bool(cell.text) for cell in cells)
-    counts = {kind: sum(value is not None for value in values) for kind, values in kinds.items()}
+    counts = {kind: len(values) - values.count(None) for kind, values in kinds.items()}
     kind: Kind = max(counts, key=counts.__getitem__)
     if counts[kind] < SHARE_OF_KIND * num_filled or not num_filled:
         kind = "text" if num_filled else "empty"
@@ -271,6 +272,8 @@ def version_number(text: str) -> float:
 
 def _with_bytes(texts: Sequence[str], name: str) -> Sequence[str]:
     """The texts with units for sizes as `du -h` has them: "1.6G" beside "20K"."""
+    if "G" not in "".join(texts):
+        return texts
     sizes = [_SIZE.fullmatch(text.strip()) for text in texts]
     letters = {size[1] for size in sizes if size} - {None}
     are_several = len(letters) > 1 or _SIZE_NAME.search(name.lower())
@@ -281,9 +284,9 @@ def _with_bytes(texts: Sequence[str], name: str) -> Sequence[str]:
 
 def _with_signs(texts: Sequence[str]) -> Sequence[str]:
     """The texts with signs for arrows that point up, where the column says what they mean."""
-    ups = [bool(notations.UP.search(text)) for text in texts]
-    if not any(ups):
+    if not notations.UP.search("".join(texts)):
         return texts
+    ups = [bool(notations.UP.search(text)) for text in texts]
     if any(map(notations.DOWN.search, texts)):
         return [notations.UP.sub("+", text) for text in texts]
     others = (text for text, is_up in zip(texts, ups, strict=True) if not is_up)
@@ -298,6 +301,8 @@ def _with_sides(
     """Numbers and units; debits are negative where each cell is a debit or a credit."""
     texts = [cell.text for cell in cells if cell.text]
     for debit, credit in notations.SIDES:
+        if not texts or not (debit.fullmatch(texts[0]) or credit.fullmatch(texts[0])):
+            continue
         num_debits, num_credits = (len(list(filter(it.fullmatch, texts))) for it in (debit, credit))
         if num_debits and num_credits and num_debits + num_credits == len(texts):
             signed = [
@@ -366,6 +371,17 @@ def _has_multiples(cells: Sequence[Cell], texts: Sequence[str]) -> bool:
     return has_parts and all(map(notations.IN_CAPITALS.fullmatch, filled))
 
 
+def _numbers_of(
+    cells: Sequence[Cell], convention: Convention
+) -> tuple[list[float | None], list[str]]:
+    """`number_of` each cell."""
+    if convention.decimal == "." and not convention.weak_multiples:  # most columns
+        numbers = [cell.comma if cell.point is None else cell.point for cell in cells]
+        return numbers, [cell.unit for cell in cells]
+    pairs = [number_of(cell, convention) for cell in cells]
+    return [number for number, _ in pairs], [unit for _, unit in pairs]
+
+
 def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
     """The cell as a number, and its unit."""
     both = (cell.comma, cell.point) if convention.decimal == "," else (cell.point, cell.comma)
@@ -396,7 +412,9 @@ def _values_by_kind(
     convention: Convention,
     name: str,
 ) -> dict[Kind, list[float | Date | None]]:
-    dates: list[float | Date | None] = [date_of(cell, convention) for cell in cells]
+    dates: list[float | Date | None] = [cell.date for cell in cells]
+    if convention.day_first is not None:
+        dates = [date_of(cell, convention) for cell in cells]
     if _has_zones(cells):
         dates = [
             in_utc(date, cell.zone) if isinstance(date, Date) and cell.zone is not None else date

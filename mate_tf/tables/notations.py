@@ -4,6 +4,7 @@ The expressions are for texts in lower case and plain characters. RE2 reads MISS
 graph of an exported model (serving/text_signature.py).
 """
 
+import functools
 import re
 import unicodedata
 
@@ -268,20 +269,7 @@ _DATES_ALONE = (  # not within a sentence
     (r"(\d{4})(\d{2})(\d{2})t(\d{2})(\d{2})(\d{2})(z?)", r"|\1|\2|\3|\4:\5:\6\7"),
 )
 _AND_TIME = rf"(?:(?:t| |,? (?:at |um |à )?)({_TIME}))?"
-DATES = tuple(
-    (re.compile(f"{_WEEKDAY}(?:{date}){_AND_TIME}"), fields.replace("|", BAR))
-    for date, fields in (*_DATES, *_DATES_ALONE)
-)
 DAY_OF_DIGITS = re.compile(rf"(?P<year>{_SURE_YEAR})(?P<month>\d\d)(?P<day>\d\d)")
-# What may be a value within a sentence; each is then read as a cell.
-VALUE_IN_SENTENCE = re.compile(
-    ungrouped(
-        rf"\b(?:{'|'.join(date for date, _ in _DATES)}){_AND_TIME}\b"
-        rf"|\b{_TIME}|(?:{_MINUS})?(?:{_CURRENCY} ?)?\b\d+(?:[.,']\d+)*(?:e[+-]?\d{{1,2}})?\b"
-        rf"(?: ?(?:{any_of(MULTIPLES)}|[mb])\b)?(?: ?(?:%|[{_SIGNS_OF_CURRENCIES}]))?",
-    )
-)
-
 RAISED = dict(zip("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-", strict=True))
 RAISED_POWER = re.compile(r".*\de[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹].*")
 # Arrows of changes, where a column has both; in Japan ▲ alone is a minus.
@@ -301,68 +289,93 @@ FIRST_WORDS = frozenset(
     for name in (*CURRENCIES, *_ABOUTS, *_WEEKDAYS, *MONTH_NUMBERS, *_OTHER_FIRST)
     if (word := FIRST_WORD.match(name))
 )
-# Other ways to write a cell, each replaced by the usual one before it is read.
-SPELLINGS = tuple(
-    (re.compile(pattern), usual)
-    for pattern, usual in (
-        (r"(.*\d) ?[x×·*] ?10([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(.*)", r"\1e\2\3"),
-        (  # marks of footnotes
-            r"(.*?[\w%.)$€£¥])(?: ?\[[^\[\]]{1,12}\]|[*†‡§¶])+|(.*[\d%)])[⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈ]+"
-            r"|([^()]*[\d%]) ?[a-z\d]\)|[*†‡] ?(.*)",
-            r"\1\2\3\4",
-        ),
-        ("['\u2018](.*)", r"\1"),
-        (
-            rf"(?:minus |negative |dr\.? |[△▼▽▾↓] ?{_MINUS}?)(\D?[\d.,].*)|(.*\d) ?dr\.?"
-            r"|(.*\d ?%?) ?[▼▽▾↓]",
-            r"-\1\2\3",
-        ),
-        (r"(?:cr\.? |↑ ?)(\D?[\d.,].*)|(.*\d ?%?) ?↑", r"\1\2"),
-        (r"(\d[\d.,]*) ?° ?[sw]", r"-\1°"),  # south and west
-        (r"(\d[\d.,]*) ?° ?[ne]", r"\1°"),
-        (rf"(.*\d ?)(mds?|mrd|mio|mln|bn)\.?({_CURRENCY})", r"\1\2 \3"),
-        (r"(.*\d) ?t(€|eur|chf)", r"\1 tsd \2"),
-        (r"(.*\d) ?([十百千][万萬億])(円|元)", r"\1 \2 \3"),
-        (r"(.*\d) mil (?:millones|milhões)(.*)", r"\1 mrd\2"),
-        (r"(r\$ ?\d[\d.,]*) mil", r"\1 tsd"),
-        (rf"(.*\d),{_MINUS}+( [^\d]*)?", r"\1,00\2"),  # 5,- €
-        (rf"(.*\d)\.{_MINUS}+( [^\d]*)?", r"\1.00\2"),
-        (r"(.*\d)/-|(.*[a-z%]) ?\+|(.*\d) \+", r"\1\2\3"),
-        (r"(.*\d{4}) ?г(?:\.|ода)", r"\1"),
-        (r"(.*\d)[時时시] ?(\d{2}) ?[分분](.*)", r"\1:\2\3"),
-        (r"(.*\d:\d{2}) ?(\d{2}) ?[秒초]", r"\1:\2"),
-        (r"(.*?) ?(?:午前|上午|오전) ?(\d{1,2}:\d{2}.*)", r"\1 \2 am"),
-        (r"(.*?) ?(?:午後|下午|오후) ?(\d{1,2}:\d{2}.*)", r"\1 \2 pm"),
-        (r" (\d.*)", r"\1"),
-        (r"(\d{1,3}:\d{2}) ?(?:h(?:rs?|ours)?|std)\.?", r"\1:00"),
-        (rf"([^-{_DASHES}]*\d) ?{_MINUS} ?({_CURRENCY})", r"-\1 \2"),
-        (rf"([^-{_DASHES}]*\d ?{_CURRENCY}) ?{_MINUS}", r"-\1"),
-        (rf"({_CURRENCY}? ?\( ?[^()]*\d ?)\)( ?[^\d()\[\]]+)", r"\1\2)"),  # (5) €
-        (r"(.*\d) ?[x×·*] ?10(?:\^|\*\*)([-+]?\d{1,2})(.*)", r"\1e\2\3"),
-        (r"(-?\d+) (\.\d.*)", r"\1\2"),  # 1 ½
-        (rf"({_CURRENCY}) ?{_MINUS}{{1,2}}", r"\1 0"),
-        (rf"{_MINUS}{{1,2}} ?({_CURRENCY})", r"0 \1"),
-        (r"(\d{4}-\d{2}-\d{2}[t ]\d{2})", r"\1:00"),
-        (r"(\d{1,2})( ?[ap]\.?m\.?| uhr)", r"\1:00\2"),
-        (r"(.*\b\d{1,2})\.(\d{2}) uhr|(.*\D\d{4},? \d{1,2})\.(\d{2})", r"\1\3:\2\4"),
-        (r"(.*(?:utc|gmt)) ?\+(\d(?::\d{2})?)", r"\1+0\2"),
-        (r"(.*(?:utc|gmt)) ?-(\d(?::\d{2})?)", r"\1-0\2"),
-        (r"(\d{1,3}) ?h ?(\d{2})", r"\1:\2:00"),
-        (r"(\d+)(?: ?d(?:ays?)?,? \+?|\.)(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)", r"\1d \2h \3m \4s"),
-        (r"(\d+) ?d(?:ays?)?,? (\d{1,2}):(\d{2})", r"\1d \2h \3m"),
-        (rf"{_WEEKDAY}([a-z]{{3}}) (\d{{1,2}}) ({_TIME}) (\d{{4}})", r"\1 \2, \4 \3"),
-        (r"\[?(\d{2})/([a-z]{3})/(\d{4}):(\d[^\]]*)\]?", r"\1 \2 \3 \4"),
-        (  # of cameras and databases
-            r"(\d{4})[-:](\d\d)[-:](\d\d)[-_: ](\d\d)[-.:](\d\d)[-.:](\d\d(?:\.\d+)?)",
-            r"\1-\2-\3 \4:\5:\6",
-        ),
-        (r"(.*\D\d{2,4} \d{1,2})\.(\d{2})\.(\d{2}.*)", r"\1:\2:\3"),
-        (r"(.*\D\d{4},? (?:à )?\d{1,2}) ?h ?(\d{2})", r"\1:\2"),
-        (rf"({_TIME}),? (.*[^\d:].*\d{{2}})", r"\2 \1"),
-        (rf"(\d.*[\d日일]) ?\((?:[{_OF_ASIA}]|{any_of(_WEEKDAYS)})\)( .*)?", r"\1\2"),
-        (
-            rf"(\d.*[\d日일]) (?:(?:星期|周|週)[{_OF_ASIA}]|[{_OF_ASIA}](?:曜日?|요일))",
-            r"\1",
-        ),
-    )
+# Other ways to write a cell, each replaced by the usual one before it is read, in this order.
+_SPELLINGS = (
+    (r"(.*\d) ?[x×·*] ?10([⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]{1,2})(.*)", r"\1e\2\3"),
+    (  # marks of footnotes
+        r"(.*?[\w%.)$€£¥])(?: ?\[[^\[\]]{1,12}\]|[*†‡§¶])+|(.*[\d%)])[⁰¹²³⁴⁵⁶⁷⁸⁹ᵃᵇᶜᵈ]+"
+        r"|([^()]*[\d%]) ?[a-z\d]\)|[*†‡] ?(.*)",
+        r"\1\2\3\4",
+    ),
+    ("['\u2018](.*)", r"\1"),
+    (
+        rf"(?:minus |negative |dr\.? |[△▼▽▾↓] ?{_MINUS}?)(\D?[\d.,].*)|(.*\d) ?dr\.?"
+        r"|(.*\d ?%?) ?[▼▽▾↓]",
+        r"-\1\2\3",
+    ),
+    (r"(?:cr\.? |↑ ?)(\D?[\d.,].*)|(.*\d ?%?) ?↑", r"\1\2"),
+    (r"(\d[\d.,]*) ?° ?[sw]", r"-\1°"),  # south and west
+    (r"(\d[\d.,]*) ?° ?[ne]", r"\1°"),
+    (rf"(.*\d ?)(mds?|mrd|mio|mln|bn)\.?({_CURRENCY})", r"\1\2 \3"),
+    (r"(.*\d) ?t(€|eur|chf)", r"\1 tsd \2"),
+    (r"(.*\d) ?([十百千][万萬億])(円|元)", r"\1 \2 \3"),
+    (r"(.*\d) mil (?:millones|milhões)(.*)", r"\1 mrd\2"),
+    (r"(r\$ ?\d[\d.,]*) mil", r"\1 tsd"),
+    (rf"(.*\d),{_MINUS}+( [^\d]*)?", r"\1,00\2"),  # 5,- €
+    (rf"(.*\d)\.{_MINUS}+( [^\d]*)?", r"\1.00\2"),
+    (r"(.*\d)/-|(.*[a-z%]) ?\+|(.*\d) \+", r"\1\2\3"),
+    (r"(.*\d{4}) ?г(?:\.|ода)", r"\1"),
+    (r"(.*\d)[時时시] ?(\d{2}) ?[分분](.*)", r"\1:\2\3"),
+    (r"(.*\d:\d{2}) ?(\d{2}) ?[秒초]", r"\1:\2"),
+    (r"(.*?) ?(?:午前|上午|오전) ?(\d{1,2}:\d{2}.*)", r"\1 \2 am"),
+    (r"(.*?) ?(?:午後|下午|오후) ?(\d{1,2}:\d{2}.*)", r"\1 \2 pm"),
+    (r" (\d.*)", r"\1"),
+    (r"(\d{1,3}:\d{2}) ?(?:h(?:rs?|ours)?|std)\.?", r"\1:00"),
+    (rf"([^-{_DASHES}]*\d) ?{_MINUS} ?({_CURRENCY})", r"-\1 \2"),
+    (rf"([^-{_DASHES}]*\d ?{_CURRENCY}) ?{_MINUS}", r"-\1"),
+    (rf"({_CURRENCY}? ?\( ?[^()]*\d ?)\)( ?[^\d()\[\]]+)", r"\1\2)"),  # (5) €
+    (r"(.*\d) ?[x×·*] ?10(?:\^|\*\*)([-+]?\d{1,2})(.*)", r"\1e\2\3"),
+    (r"(-?\d+) (\.\d.*)", r"\1\2"),  # 1 ½
+    (rf"({_CURRENCY}) ?{_MINUS}{{1,2}}", r"\1 0"),
+    (rf"{_MINUS}{{1,2}} ?({_CURRENCY})", r"0 \1"),
+    (r"(\d{4}-\d{2}-\d{2}[t ]\d{2})", r"\1:00"),
+    (r"(\d{1,2})( ?[ap]\.?m\.?| uhr)", r"\1:00\2"),
+    (r"(.*\b\d{1,2})\.(\d{2}) uhr|(.*\D\d{4},? \d{1,2})\.(\d{2})", r"\1\3:\2\4"),
+    (r"(.*(?:utc|gmt)) ?\+(\d(?::\d{2})?)", r"\1+0\2"),
+    (r"(.*(?:utc|gmt)) ?-(\d(?::\d{2})?)", r"\1-0\2"),
+    (r"(\d{1,3}) ?h ?(\d{2})", r"\1:\2:00"),
+    (r"(\d+)(?: ?d(?:ays?)?,? \+?|\.)(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)", r"\1d \2h \3m \4s"),
+    (r"(\d+) ?d(?:ays?)?,? (\d{1,2}):(\d{2})", r"\1d \2h \3m"),
+    (rf"{_WEEKDAY}([a-z]{{3}}) (\d{{1,2}}) ({_TIME}) (\d{{4}})", r"\1 \2, \4 \3"),
+    (r"\[?(\d{2})/([a-z]{3})/(\d{4}):(\d[^\]]*)\]?", r"\1 \2 \3 \4"),
+    (  # of cameras and databases
+        r"(\d{4})[-:](\d\d)[-:](\d\d)[-_: ](\d\d)[-.:](\d\d)[-.:](\d\d(?:\.\d+)?)",
+        r"\1-\2-\3 \4:\5:\6",
+    ),
+    (r"(.*\D\d{2,4} \d{1,2})\.(\d{2})\.(\d{2}.*)", r"\1:\2:\3"),
+    (r"(.*\D\d{4},? (?:à )?\d{1,2}) ?h ?(\d{2})", r"\1:\2"),
+    (rf"({_TIME}),? (.*[^\d:].*\d{{2}})", r"\2 \1"),
+    (rf"(\d.*[\d日일]) ?\((?:[{_OF_ASIA}]|{any_of(_WEEKDAYS)})\)( .*)?", r"\1\2"),
+    (
+        rf"(\d.*[\d日일]) (?:(?:星期|周|週)[{_OF_ASIA}]|[{_OF_ASIA}](?:曜日?|요일))",
+        r"\1",
+    ),
 )
+
+
+# These are compiled when the first cell needs them; processes that read files type no cell.
+@functools.cache
+def spellings() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Other ways to write a cell, each with what replaces it."""
+    return tuple((re.compile(pattern), usual) for pattern, usual in _SPELLINGS)
+
+
+@functools.cache
+def dates() -> tuple[tuple[re.Pattern[str], str], ...]:
+    """Dates, each with its order and parts."""
+    return tuple(
+        (re.compile(f"{_WEEKDAY}(?:{date}){_AND_TIME}"), fields.replace("|", BAR))
+        for date, fields in (*_DATES, *_DATES_ALONE)
+    )
+
+
+@functools.cache
+def value_in_sentence() -> re.Pattern[str]:
+    """What may be a value within a sentence; each is then read as a cell."""
+    return re.compile(
+        ungrouped(
+            rf"\b(?:{'|'.join(date for date, _ in _DATES)}){_AND_TIME}\b"
+            rf"|\b{_TIME}|(?:{_MINUS})?(?:{_CURRENCY} ?)?\b\d+(?:[.,']\d+)*(?:e[+-]?\d{{1,2}})?\b"
+            rf"(?: ?(?:{any_of(MULTIPLES)}|[mb])\b)?(?: ?(?:%|[{_SIGNS_OF_CURRENCIES}]))?",
+        )
+    )

@@ -10,7 +10,7 @@ from operator import index
 from pathlib import Path
 from typing import Any, TypeVar
 
-from mate_tf.tables.cell_texts import cell_texts
+from mate_tf.tables.cell_texts import are_texts, cell_texts
 from mate_tf.tables.columns import Column, read_column
 from mate_tf.tables.drawing import table_html
 from mate_tf.tables.operators import OPERATORS
@@ -56,7 +56,9 @@ class Table:
         for name in ("table_id", "document_title", "context_heading"):
             _check_text(getattr(self, name), name, where)
         object.__setattr__(self, "header", self._texts(self.header, "header"))
-        rows = tuple(self._texts(row, f"row {i}") for i, row in enumerate(self.rows))
+        rows = tuple(self.rows)
+        if not set(map(type, rows)) <= {tuple} or not are_texts(rows):
+            rows = tuple(self._texts(row, f"row {i}") for i, row in enumerate(rows))
         object.__setattr__(self, "rows", rows)
         if not self.header:
             raise ValueError(f"expected at least 1 column, got 0 {where}")
@@ -70,6 +72,8 @@ class Table:
                 f"expected expansions of {len(rows)} rows, got {len(expansions)} {where}"
             )
         for part, label in ((rows, "row {}".format), (expansions, expanded)):
+            if set(map(len, part)) <= {len(self.header)}:
+                continue
             for i, row in enumerate(part):
                 check_width(row, self.header, f"(table '{self.table_id}', {label(i)})")
 
@@ -146,10 +150,11 @@ class Table:
         if is_frame(rows):
             return cls.of(rows, table_id)
         body: Any = list(rows)  # the constructor turns whatever cells hold into text
-        if body and all(isinstance(row, Mapping) for row in body):
+        are_dicts = {issubclass(kind, Mapping) for kind in set(map(type, body))}
+        if are_dicts == {True}:
             header = list(header or dict.fromkeys(key for row in body for key in row))
             body = [[row.get(key) for key in header] for row in body]
-        elif any(isinstance(row, Mapping) for row in body):
+        elif True in are_dicts:
             raise TypeError(f"expected rows that are all lists or all dicts (table '{table_id}')")
         names: Any = header
         if header is None:

@@ -7,6 +7,7 @@ the column decides (columns.py). notations.py has the expressions.
 All functions are linear in the length of the text.
 """
 
+import contextlib
 import datetime
 import functools
 import operator
@@ -78,6 +79,9 @@ _MAY_BE_VALUE = re.compile(r"[\d年]")
 _DATE_OF_DIGITS = re.compile(
     r"\d{1,4}[-/.]\d{1,2}[-/.]\d{1,4}(?:[t ]\d{1,2}:\d{2}(?::\d{2}(?:\.\d+)?)?z?)?"
 )
+_PLAIN_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,11})(\.[0-9]{1,20})?")
+_PLAIN_GROUPS = re.compile(r"-?[1-9][0-9]{0,2}\.[0-9]{3}")
+_PLAIN_DAY = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _PLAIN = re.compile(r"-?[$€£]?\d{1,3}(?:\d{0,9}|(?:,\d{3})*)(?:[.,]\d*)?%?")  # only a number
 
 
@@ -103,6 +107,26 @@ def _plain_character(character: str) -> str:
 @functools.lru_cache(maxsize=1 << 14)
 def read_cell(text: str) -> Cell:
     """All readings of a cell's text."""
+    return _plain_cell(text) or _any_cell(text)
+
+
+def _plain_cell(text: str) -> Cell | None:
+    """A number or a day as programs write them, as `_any_cell` reads it, in a tenth of the time."""
+    if match := _PLAIN_NUMBER.fullmatch(text):
+        number = float(text)
+        if match[1] is None:
+            is_year = len(text) == 4 and number in notations.YEARS
+            return Cell(text, number, number, is_year=is_year)
+        is_grouped = _PLAIN_GROUPS.fullmatch(text)  # 1.234 may be of four digits
+        return Cell(text, number, float(text.replace(".", "")) if is_grouped else None)
+    if _PLAIN_DAY.fullmatch(text):
+        with contextlib.suppress(ValueError):
+            day = datetime.date.fromisoformat(text)
+            return Cell(text, date=Date(day.year, day.month, day.day))
+    return None
+
+
+def _any_cell(text: str) -> Cell:
     if len(text) > 4 * LONGEST or notations.GENERATION.fullmatch(text):
         return Cell(text.lower())
     is_milli = text.rstrip().endswith("mW")
@@ -122,7 +146,7 @@ def read_cell(text: str) -> Cell:
         return Cell(text)
     if _PLAIN.fullmatch(text):
         return _number(text)
-    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.SPELLINGS:
+    for spelling, usual in () if _DATE_OF_DIGITS.fullmatch(text) else notations.spellings():
         if match := spelling.fullmatch(text):
             text = match.expand(usual)
     if notations.RAISED_POWER.fullmatch(text):
@@ -281,7 +305,7 @@ def in_utc(date: Date, zone: float) -> Date:
 
 
 def _date(text: str) -> Cell | None:
-    for pattern, fields in notations.DATES:
+    for pattern, fields in notations.dates():
         if match := pattern.fullmatch(text):
             order, year, month, day, time = match.expand(fields).split(notations.BAR)
             zone = _zone(time)

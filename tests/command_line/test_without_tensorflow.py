@@ -94,6 +94,15 @@ print(mate_tf.from_pretrained("me/model").answer({TABLE!r}, {QUESTION!r}).text)
 
 
 @pytest.mark.medium
+def test_an_answer_leaves_nothing_in_the_home_folder(tmp_path):
+    home = {name: str(tmp_path) for name in ("HOME", "USERPROFILE", "XDG_CACHE_HOME")}
+    command = [sys.executable, "-m", "mate_tf", "ask", "-", QUESTION]
+    options = dict(cwd=ROOT, env=os.environ | home, capture_output=True, text=True, check=True)
+    assert "gas giant" in subprocess.run(command, input=TABLE, **options).stdout
+    assert list(tmp_path.rglob("*")) == []
+
+
+@pytest.mark.medium
 @cases(
     "arguments",
     ["train", "--data-dir=my_data", "--model-dir=my_run"],

@@ -3,14 +3,16 @@
 import datetime
 import pathlib
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.features.numeric import question_values, ranks, values_of_column
+from mate_tf.tables.cell_texts import cell_text, cell_texts
 from mate_tf.tables.columns import Convention, read_column
 from mate_tf.tables.table import Table
-from mate_tf.tables.values import Date
+from mate_tf.tables.values import Date, _any_cell, _plain_cell
 from tests.small import cases, stored_cases
 
 
@@ -118,3 +120,13 @@ def test_any_texts_are_a_column(texts):
     column = read_column(texts, "x")
     assert len(column.values) == len(column.numbers) == len(texts)
     assert column.kind in ("number", "date", "time", "duration", "text", "empty")
+
+
+@given(st.from_regex(r"-?\d{1,14}(\.\d{1,22})?|[0129]\d{3}-[01]\d-[0-3]\d", fullmatch=True))
+def test_plain_cells_are_read_as_all_others(text):
+    assert (plain := _plain_cell(text)) is None or repr(plain) == repr(_any_cell(text))
+
+
+@given(st.lists(st.floats() | st.integers(-(2**54), 2**54).map(float), min_size=101))
+def test_many_floats_have_the_texts_of_each(numbers):
+    assert cell_texts(numbers) == [cell_text(np.float64(number)) for number in numbers]
