@@ -31,6 +31,7 @@ from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
 from mate_tf.tables.cell_texts import are_texts
+from mate_tf.tables.notations import DIRECTIONS
 from mate_tf.tables.table import Table
 
 STANDARD_INPUT = "-"
@@ -188,7 +189,6 @@ _YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
 _YAML_FIRST = re.compile(r"- +[\w -]+: .*|[\w-]+:\s*")
 _YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
 _TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
-_DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
 )
@@ -347,7 +347,7 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
         is_page = named == "html" or content[:1024].lstrip().startswith(b"<")
         declared = declared_encoding(content) if is_page else None
         text, assumed = decode(content, name, options.encoding or declared)
-        text = _DIRECTIONS.sub("", text.rstrip("\0\x1a"))  # of Hebrew and Arabic; of old systems
+        text = DIRECTIONS.sub("", text.rstrip("\0\x1a"))  # of Hebrew and Arabic; of old systems
         if _TWICE.match(text) and _is_json(text):
             text = json.loads(text)
         if options.delimiter is None:

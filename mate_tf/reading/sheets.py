@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 from mate_tf.reading.layout import Rows
 from mate_tf.tables.cell_texts import plain_value, shown_number
+from mate_tf.tables.notations import DIRECTIONS
 
 
 class Sheet(NamedTuple):
@@ -38,6 +39,7 @@ def read_sheet_rows(
     MOST_CELLS, or if none of its formulas has a result.
     """
     (rows, merged, hidden_rows, hidden_columns), assumed = _chosen_sheet(book, sheet)
+    rows = [[_without_directions(cell) for cell in row] for row in rows]
     _fill_merged(rows, merged)
     width = max(map(len, rows), default=0)
     numbers = range(1, len(rows) + 1)
@@ -91,6 +93,11 @@ def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[int, int, int, in
         for row in within:
             row[first : last + 1] = [None if is_alone else value] * (last + 1 - first)
         rows[top][first] = value
+
+
+def _without_directions(cell: Any) -> Any:
+    is_other = isinstance(cell, str) and not cell.isascii()
+    return DIRECTIONS.sub("", cell) if is_other else cell
 
 
 def _is_empty(cell: Any) -> bool:

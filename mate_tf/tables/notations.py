@@ -31,8 +31,14 @@ MISSING = re.compile(
 TOTAL = re.compile(
     r"(?:grand |sub-?)?totals?\b.*|.*\btotals?:?|(?:sum|overall|all|altogether):?|sum of .*|"
     r"(?:gesamt|summe|insgesamt|zwischensumme|zusammen|totale|totales|totaux|suma|somma|soma|"
-    r"итого|всего|合計|合计|总计|總計|小計|小计|총계|합계).*"
+    r"итого|всего|合計|合计|总计|總計|小計|小计|총계|합계).*|"
+    r"(?:razem|ogółem|toplam|genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|"
+    r"spolu|ukupno|skupaj|jumlah|tổng|tổng cộng|σύνολο|разом|общо|รวม|รวมทั้งสิ้น|"
+    r"कुल|कुल योग|المجموع|الإجمالي|"
+    r'סה"כ|סך הכל|σ|∑)[: ]*'
 )
+# Marks of a text's direction, which no one sees.
+DIRECTIONS = re.compile("[\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 MONTHS = (
     "january february march april may june july august september october november december"

@@ -11,12 +11,6 @@ from mate_tf.tables.notations import TOTAL
 from mate_tf.tables.values import read_cell
 
 _SAME = 1e-9  # the relative difference of sums that are the same
-_OTHER_TOTAL = re.compile(  # beside those of `TOTAL`
-    r"(?:razem|ogółem|toplam|genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|"
-    r"spolu|ukupno|skupaj|jumlah|tổng|tổng cộng|σύνολο|разом|общо|รวม|รวมทั้งสิ้น|"
-    r"कुल|कुल योग|المجموع|الإجمالي|"
-    r'סה"כ|סך הכל|σ|∑)[: ]*'
-)
 _STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     r"average|avg|mean|ø|⌀|mittelwert|durchschnitt|moyenne|promedio|media|média|gemiddelde|średnia|"
     r"ortalama|среднее|平均|평균": statistics.fmean,
@@ -88,7 +82,7 @@ def read_totals(
 
 
 def _is_total(name: str) -> bool:
-    return bool(TOTAL.fullmatch(name) or _OTHER_TOTAL.fullmatch(name))
+    return TOTAL.fullmatch(name) is not None
 
 
 def _statistics(names: Sequence[str]) -> list[tuple[int, Callable[[Sequence[float]], float]]]:

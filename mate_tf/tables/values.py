@@ -69,10 +69,10 @@ _PART = re.compile(
 )
 _REMARK = re.compile(r" ?\([^()]*\)$")
 _ZONE_NAME = re.compile(r" \([a-z ]+ time\)$")
-# Signs of feet and inches, a Greek letter for micro, and marks of a text's direction.
+# Signs of feet and inches, a Greek letter for micro, and a blank without width.
 _PLAIN_MARKS = {
     **dict(zip("\u2019\u2032\u2033\u201d\u066b\u066c\uffe5\u03bc", "''\"\".,¥\u00b5", strict=True)),
-    **dict.fromkeys("\u200b\u200e\u200f\u202a\u202b\u202c\u2066\u2067\u2069", ""),
+    "\u200b": "",
 }
 LONGEST = 64  # characters of a cell that can be a value
 _MAY_BE_VALUE = re.compile(r"[\d年]")
@@ -99,6 +99,8 @@ def _plain_character(character: str) -> str:
         return chr(ord(character) - 0xFEE0).lower()
     if character.isdecimal():
         return str(unicodedata.decimal(character))
+    if notations.DIRECTIONS.match(character):
+        return ""
     return _PLAIN_MARKS.get(character, notations.FRACTIONS.get(character, character))
 
 
