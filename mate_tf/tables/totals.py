@@ -37,7 +37,7 @@ def read_totals(
     is not asked where no row is called a total.
     """
     names = [next(filter(None, (read_cell(cell).text for cell in row)), "") for row in rows]
-    named = [row for row, name in enumerate(names) if _is_total(name)]
+    named = [row for row, name in enumerate(names) if TOTAL.fullmatch(name)]
     by_row = dict(_statistics(names))
     is_nameless = len(rows) > _LEAST_NAMELESS and len(header) > 1 and not rows[-1][0].strip()
     if not named and not by_row and not is_nameless:
@@ -81,10 +81,6 @@ def read_totals(
     return tuple(sorted(totals)), tuple(sentences)
 
 
-def _is_total(name: str) -> bool:
-    return TOTAL.fullmatch(name) is not None
-
-
 def _statistics(names: Sequence[str]) -> list[tuple[int, Callable[[Sequence[float]], float]]]:
     """The rows at the end that are called statistics, with the function of each."""
     functions = [
@@ -95,7 +91,7 @@ def _statistics(names: Sequence[str]) -> list[tuple[int, Callable[[Sequence[floa
     for row in range(len(names) - 1, 1, -1):
         if (function := functions[row]) is not None:
             found.append((row, function))
-        elif not _is_total(names[row]):
+        elif not TOTAL.fullmatch(names[row]):
             break
     is_of_statistics = any(functions[: found[-1][0]] if found else ())  # all rows are some
     return [] if is_of_statistics else found
