@@ -374,9 +374,10 @@ def _cell_probabilities(
     in_columns = sigmoid(mean_by_cell(outputs["token_logits"], cells))
     # In the chosen column both are the same, except for rounding.
     in_columns = np.where(probabilities > 0.0, probabilities, in_columns)
+    in_table = np.where(is_seen, in_columns * column_probabilities, -np.inf)
     in_columns = np.where(is_seen, in_columns, -np.inf)
     probabilities = np.where(columns == likeliest[cells.examples], in_columns, probabilities)
-    return probabilities, in_columns, np.where(is_seen, in_columns * column_probabilities, -np.inf)
+    return probabilities, in_columns, in_table
 
 
 class CellProbabilities(NamedTuple):
