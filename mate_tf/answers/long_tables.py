@@ -44,44 +44,47 @@ def put_together(
     """
     selected, read = np.zeros((2, table.num_rows), bool)  # [R]
     read[list(choice.rows)] = True
+    is_of_all = answer.aggregation in _OF_ALL
     columns = {cell.column for cell in answer.cells}
     is_list = answer.aggregation != "NONE" or len(answer.cells) > 1
     if not is_list or len(columns) != 1 or OPERATORS[answer.aggregation].of_two:
-        return _covering(answer, table, read)
+        return _covering(answer, table, read, lacks_rows=is_of_all)
     (column,) = columns
     sizes = np.bincount(choice.kinds)
-    window, some = choice.rows, answer
+    own = {cell.row: cell for cell in answer.cells}
+    selected[list(own)] = True
     while True:
-        read[list(window)] = True
-        selected[[cell.row for cell in some.cells if cell.column == column]] = True
         num_read = np.bincount(choice.kinds[read], minlength=len(sizes))
         shares = np.bincount(choice.kinds[selected], minlength=len(sizes)) / np.maximum(num_read, 1)
         is_clear = (num_read < sizes) & (shares >= _MOST)  # its other rows are like those read
         is_open = (num_read < sizes) & ~is_clear & (shares > (_FEW if is_clear.any() else 0.0))
         unread = np.flatnonzero(is_open[choice.kinds] & ~read)
-        if answer.aggregation not in _OF_ALL or not len(unread) or is_late():
+        if not is_of_all or not len(unread) or is_late():
             break
-        window = tuple(unread[: choice.capacity].tolist())
-        some = ask(window)
+        window = unread[: choice.capacity].tolist()
+        read[window] = True
+        selected[[cell.row for cell in ask(window).cells if cell.column == column]] = True
     if is_clear.any():
         is_known = (num_read == sizes) | is_open
         selected = np.where(is_known[choice.kinds], selected, is_clear[choice.kinds])
     score = float(np.mean([cell.score for cell in answer.cells]))
     cells = tuple(
-        SelectedCell(row, column, table.rows[row][column], score)
+        own.get(row) or SelectedCell(row, column, table.rows[row][column], score)
         for row in np.flatnonzero(selected).tolist()
     )
     computed = answer_of_cells(table, cells, answer.aggregation, answer.score)
     if computed is not None:
         names = ("items", "cells", "value", "number", "note")
         answer = dataclasses.replace(answer, **{name: getattr(computed, name) for name in names})
-    if answer.aggregation not in _OF_ALL or not len(unread):
-        return _covering(answer, table, read)
-    answer = dataclasses.replace(answer, confidence="not sure")
-    return _covering(answer, table, read, "; the answer lacks others")
+    return _covering(answer, table, read, lacks_rows=is_of_all and len(unread) > 0)
 
 
-def _covering(answer: Answer, table: Table, read: np.ndarray, more: str = "") -> Answer:
+def _covering(answer: Answer, table: Table, read: np.ndarray, lacks_rows: bool) -> Answer:
     number = int(read.sum())
-    coverage = f"read {number:,} of {table.num_rows:,} rows, chosen by the question{more}"
-    return dataclasses.replace(answer, rows_dropped=table.num_rows - number, coverage=coverage)
+    coverage = f"read {number:,} of {table.num_rows:,} rows, chosen by the question"
+    answer = dataclasses.replace(answer, rows_dropped=table.num_rows - number, coverage=coverage)
+    if not lacks_rows:
+        return answer
+    return dataclasses.replace(
+        answer, coverage=f"{coverage}; the answer lacks others", confidence="not sure"
+    )
