@@ -24,6 +24,7 @@ from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
 from mate_tf.features.token_features import TokenFeatures
+from mate_tf.features.tokenized_table import TOO_LONG, may_fit
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import TableQAConfig, TaskConfig
@@ -265,18 +266,43 @@ class Predictor:
         self, pairs: Iterable[tuple[Table | None, Question]]
     ) -> list[Prepared | ConversionError]:
         """The features of questions, or why there are none; several threads may call it."""
-        views = [list(map(self._fitting, views_of(*pair))) for pair in pairs]
-        flat = [(view.table, view.question) for several in views for view in several]
-        examples = self._builder.build_all(flat, require_answers=False)
+        views = [views_of(*pair) for pair in pairs]
+        built = iter(self._built([view for several in views for view in several]))
         prepared: list[Prepared | ConversionError] = []
-        for view, *wholes in views:
-            one = self._prepared(view, next(examples))
-            for whole in wholes:
-                behind = self._prepared(whole, next(examples))
+        for _, *wholes in views:
+            one = next(built)
+            for behind in itertools.islice(built, len(wholes)):
                 if isinstance(one, Prepared) and isinstance(behind, Prepared):
                     one = one._replace(whole=behind)
             prepared.append(one)
         return prepared
+
+    def _built(self, views: list[View]) -> list[Prepared | ConversionError]:
+        """The features of views; of tables that are too long those of chosen rows."""
+        config = self._builder.config
+        # A table with more cells than tokens is not even tokenized.
+        views = [
+            it if it.table is None or may_fit(config, it.table) else self._with_chosen_rows(it)
+            for it in views
+        ]
+        examples = list(self._examples(views))
+        too_long = [
+            index
+            for index, (view, example) in enumerate(zip(views, examples, strict=True))
+            if isinstance(example, ConversionError)
+            and example.reason in TOO_LONG
+            and not (view.table is None or view.long)
+        ]
+        for index in too_long:
+            views[index] = self._with_chosen_rows(views[index])
+        chosen = self._examples([views[index] for index in too_long])
+        for index, example in zip(too_long, chosen, strict=True):
+            examples[index] = example
+        return list(map(self._prepared, views, examples))
+
+    def _examples(self, views: Iterable[View]) -> Iterator[Example | ConversionError]:
+        pairs = ((view.table, view.question) for view in views)
+        return self._builder.build_all(pairs, require_answers=False)
 
     def _prepared(
         self, view: View, example: Example | ConversionError
@@ -291,13 +317,12 @@ class Predictor:
             return example
         return Prepared(view.table, view.question, example, view.rows, view.long)
 
-    def _fitting(self, view: View) -> View:
-        """A view of the rows that a question needs, where not all of them fit."""
-        table, question, builder = view.table, view.question, self._builder
-        if table is None or builder.fits(table, question):
-            return view
+    def _with_chosen_rows(self, view: View) -> View:
+        """A view of those rows that its question needs."""
+        table, question = view.table, view.question
+        assert table is not None
         before = question.previous_coordinates
-        choice = builder.choose_rows(table, question, [row for row, _ in before])
+        choice = self._builder.choose_rows(table, question, [row for row, _ in before])
         places = {row: place for place, row in enumerate(choice.rows)}
         marks = tuple((places[row], column) for row, column in before if row in places)
         part = dataclasses.replace(question, previous_coordinates=marks)
@@ -397,8 +422,7 @@ class Predictor:
         assert asked.long is not None
         question = dataclasses.replace(asked.question, previous_coordinates=())
         view = View(None, asked.long.table.with_rows(rows), question)
-        (example,) = self._builder.build_all([(view.table, question)], require_answers=False)
-        one = self._prepared(view, example)
+        one = self._prepared(view, *self._examples([view]))
         if not isinstance(one, Prepared):
             return no_answer()
         (answer,) = self._answer_batch([one])

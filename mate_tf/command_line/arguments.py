@@ -8,7 +8,6 @@ same functions (experiments/program.py), so `add_arguments` uses only `add_argum
 
 import argparse
 import contextlib
-import dataclasses
 import inspect
 import json
 import logging
@@ -197,7 +196,7 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
     Where there are GPUs, or options of `add_devices` name devices, all of these answer, by
     TensorFlow. ConversionError, before it is loaded, where a table has too many columns.
     """
-    from mate_tf.features.tokenized_table import check_size
+    from mate_tf.features.tokenized_table import check_columns
     from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
@@ -213,7 +212,7 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
     }
     stored = loading.find_model(find_model(options.model), options.revision, options.architecture)
     for table in tables:
-        check_size(dataclasses.replace(stored.feature_config, drop_rows_to_fit=True), table)
+        check_columns(stored.feature_config, table)
     with make_strategy(options).scope() if answers_on_all else contextlib.nullcontext():
         return loading.from_pretrained(
             stored,

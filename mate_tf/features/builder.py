@@ -8,7 +8,6 @@ Shape letters: S sequence, N tokens of a table, K those of them in the sequence;
 in tokenized_table.py.
 """
 
-import dataclasses
 import functools
 import itertools
 import sys
@@ -23,13 +22,12 @@ from mate_tf.features.numeric import is_single
 from mate_tf.features.row_choice import RowChoice, choose_rows
 from mate_tf.features.token_features import PART_OF_SPEECH
 from mate_tf.features.tokenized_table import (
-    TOO_LONG,
     Layout,
     TokenizedTable,
-    check_least_size,
     check_size,
     fit,
     keep_columns,
+    most_rows,
     no_table,
     question_relations,
     table_features,
@@ -116,16 +114,6 @@ class FeatureBuilder:
         tokenized = functools.partial(tokenize_table, self.wordpiece, self.config)
         return remember(tokenized, size_of, self.most_remembered)
 
-    def fits(self, table: Table, question: Question) -> bool:
-        """Whether a question and its table are not too long; they may have too many columns."""
-        try:
-            check_least_size(self.config, table)
-            start = len(self._text_ids(table, question))
-            fit(self.config, self._tokenized(table), table.num_rows, start, "")
-        except ConversionError as error:
-            return error.reason not in TOO_LONG
-        return True
-
     def choose_rows(self, table: Table, question: Question, first: Sequence[int] = ()) -> RowChoice:
         """The rows of a long table that a question needs, `first` before all others."""
 
@@ -135,8 +123,8 @@ class FeatureBuilder:
         around = len(self._text_ids(table, question)) + int(count_tokens(table.header).sum())
         longest = max(_TOKENS_OF_CHOSEN_ROWS, _LEAST_OF_HEADERS * around)
         most_tokens = min(self.config.max_seq_length or longest, longest) - around
-        most_rows = check_size(dataclasses.replace(self.config, drop_rows_to_fit=True), table)
-        return choose_rows(table, question.text, count_tokens, most_tokens, most_rows, first)
+        most = most_rows(self.config, table)
+        return choose_rows(table, question.text, count_tokens, most_tokens, most, first)
 
     def build(
         self, table: Table | None, question: Question, require_answers: bool = True

@@ -294,30 +294,38 @@ def _stem(word: str) -> str:
     return porter.PorterStemmer().stem(word)
 
 
+def most_rows(config: FeatureConfig, table: Table) -> int:
+    """The number of rows that have an id."""
+    if config.max_row_id is None:
+        return table.num_rows
+    return min(table.num_rows, config.max_row_id - 1 - config.histogram_row)
+
+
+def check_columns(config: FeatureConfig, table: Table) -> None:
+    """Raises ConversionError for a table with too many columns."""
+    most = config.max_column_id - 1
+    if table.num_columns > most:
+        got = f"got {table.num_columns} (table '{table.table_id}')"
+        problem = f"expected at most {most} columns, {got}"
+        raise ConversionError("too many columns", f"{problem}; leave out columns")
+
+
 def check_size(config: FeatureConfig, table: Table) -> int:
     """The number of rows that have an id; ConversionError for too many columns or rows."""
-    most_columns = config.max_column_id - 1
-    most_rows = table.num_rows
-    if config.max_row_id is not None:
-        most_rows = config.max_row_id - 1 - config.histogram_row
-    where = f"(table '{table.table_id}')"
-    if table.num_rows > most_rows and not config.drop_rows_to_fit:
-        problem = f"expected at most {most_rows} rows, got {table.num_rows} {where}"
+    most = most_rows(config, table)
+    if table.num_rows > most and not config.drop_rows_to_fit:
+        got = f"got {table.num_rows} (table '{table.table_id}')"
+        problem = f"expected at most {most} rows, {got}"
         raise ConversionError("too many rows", problem, "set drop_rows_to_fit")
-    if table.num_columns > most_columns:
-        problem = f"expected at most {most_columns} columns, got {table.num_columns} {where}"
-        raise ConversionError("too many columns", f"{problem}; leave out columns")
-    return min(table.num_rows, most_rows)
+    check_columns(config, table)
+    return most
 
 
-def check_least_size(config: FeatureConfig, table: Table) -> None:
-    """Raises ConversionError for a table that cannot fit: each of its cells is a token at least."""
-    rows, most = check_size(config, table), config.max_seq_length
-    least = 3 + (rows + 1) * table.num_columns  # [CLS], a question, [SEP], the header, the body
+def may_fit(config: FeatureConfig, table: Table) -> bool:
+    """Whether a table may fit by the number of its cells, of which each is a token at least."""
     may_be_cut = config.drop_rows_to_fit or config.prune_columns or config.original_conversion
-    if most is not None and least > most and not may_be_cut:
-        got = f"got at least {least} (table '{table.table_id}')"
-        raise ConversionError("too long", f"expected at most {most} tokens, {got}", _MORE_ROOM)
+    least = 3 + (table.num_rows + 1) * table.num_columns  # [CLS], a question, [SEP], the table
+    return may_be_cut or config.max_seq_length is None or least <= config.max_seq_length
 
 
 def fit(

@@ -112,6 +112,32 @@ def test_answers_are_about_all_rows(kept, aggregation, is_late, text, num_read, 
     assert answer.coverage == f"read {num_read} of 100 rows, chosen by the question{alone}"
 
 
+def test_cells_that_were_read_keep_their_scores():
+    cells = tuple(SelectedCell(row, 1, str(row), row / 100) for row in range(20) if row % 4)
+    first = Answer(tuple(cell.text for cell in cells), cells, "COUNT", score=0.9)
+    choice = RowChoice(tuple(range(20)), KINDS, 20)
+    answer = put_together(TABLE, choice, first, lambda rows: first, lambda: True)
+    assert answer.cells[: len(cells)] == cells and len(answer.cells) == 75
+
+
+def test_a_count_over_several_columns_is_not_sure():
+    cells = (SelectedCell(1, 0, "x", 0.9), SelectedCell(2, 1, "2", 0.9))
+    first = Answer(("2",), cells, "COUNT", value=2.0, score=0.9)
+    choice = RowChoice(tuple(range(20)), KINDS, 20)
+    answer = put_together(TABLE, choice, first, lambda rows: first, lambda: True)
+    assert (answer.text, answer.confidence) == ("2", "not sure")
+    assert answer.coverage.endswith("; the answer lacks others")
+
+
+@pytest.mark.medium
+def test_columns_are_left_out_before_rows_are_chosen():
+    table = long_table("orders", 40)
+    asked = f"what is the status of order {table.rows[3][0]}?"
+    assert from_pretrained(max_seq_length=512).answer(table, asked).coverage
+    answer = from_pretrained(max_seq_length=512, prune_columns=True).answer(table, asked)
+    assert (answer.text, answer.coverage) == (table.rows[3][5], "")
+
+
 @pytest.mark.medium
 def test_the_default_model_answers_about_thousands_of_rows():
     table = long_table("orders", 3000)
