@@ -248,10 +248,14 @@ SUBJECTS = {
 KINDS = ("names", "extremes", "counts", "sums")
 
 
+def made_rows(name: str, number: int, draw: random.Random) -> list[Row]:
+    """So many rows of one of the subjects."""
+    return [SUBJECTS[name].row(draw, index) for index in range(number)]
+
+
 def long_table(name: str, num_rows: int) -> Table:
     """A table of one of the subjects."""
-    draw = random.Random(name)
-    return Table.of([SUBJECTS[name].row(draw, index) for index in range(num_rows)], name)
+    return Table.of(made_rows(name, num_rows, random.Random(name)), name)
 
 
 def asked(subject: Subject, rows: Sequence[Row], number: int, draw: random.Random) -> list[Asked]:
@@ -281,7 +285,7 @@ def _answers() -> Iterator[tuple[str, bool, bool, float]]:
     number = -(-_QUESTIONS.value // len(SUBJECTS))
     for name, subject in SUBJECTS.items():
         draw = random.Random(f"{name} {_SEED.value}")
-        rows = [subject.row(draw, index) for index in range(_ROWS.value)]
+        rows = made_rows(name, _ROWS.value, draw)
         for part in (rows, draw.sample(rows, _FEW)):
             table = Table.of(part, name)
             for one in asked(subject, part, number, draw):
