@@ -114,7 +114,7 @@ def hostile_requests(seed: int = 0) -> list[Request]:
         add("deep nesting", 400, 408, 413, CUT, head=_post(body.encode()))
     many = json.dumps(dict.fromkeys(map(str, range(100_000)), 0))
     for body in (many, f'{{"instances": [{many}]}}', f'{{"inputs": {{"table": {many}}}}}'):
-        add("many keys", 400, 413, head=_post(body.encode()))
+        add("many keys", 400, 408, head=_post(body.encode()))  # late on a busy machine
     for _ in range(20):
         add("longer than the model", 200, head=_post(_LONG))
         add("too much", 408, 413, CUT, head=_post(b" " * 2 * _BODY_BYTES))
@@ -295,4 +295,7 @@ def test_a_server_survives_hostile_requests_and_answers_right_ones_among_them(se
     assert files(server) == files_before  # TensorFlow's own, of what it compiled at the start
     # A body of 2 MB takes its multiple as JSON; 16 of them at once take less than this.
     assert server.metrics()[MEMORY] < before + 500e6
+    many = next(request for request in requests if request.kind == "many keys")
+    content = b"".join(many.chunks).partition(b"\r\n\r\n")[2]
+    assert httpx.post(f"{server.url}{PREDICT}", content=content).status_code == 400
     assert httpx.get(f"{server.url}/v2/health/ready").json() == {"ready": True}
