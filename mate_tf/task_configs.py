@@ -127,6 +127,11 @@ class TableQAConfig(TaskConfig):
         )
 
     @property
+    def selects_rows(self) -> bool:
+        """Whether a row is chosen for the operators along one, as a column for the others."""
+        return self.select_one_column and any(OPERATORS[name].along_row for name in self.operators)
+
+    @property
     def is_weakly_supervised(self) -> bool:
         """Whether the answer decides if an example selects or computes."""
         return bool(self.operators) and self.use_answer_as_supervision

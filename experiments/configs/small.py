@@ -266,6 +266,16 @@ CONFIGS = {
         dtype="mixed_bfloat16",
         **steps(2_400, 4e-5, 0.05, eval_interval=2_400),
     ),
+    "default_kinds": dataclasses.replace(
+        _DEFAULT_LAST,
+        encoder=with_architecture(_DEFAULT_LAST.encoder, "mate_neighbours"),
+        attention_bias_learning_rate_ratio=100.0,
+        max_seq_length=512,
+        length_buckets=(96, 128, 192, 256, 384),
+        batch_size=16,
+        dtype="float32",
+        **steps(4_000, 5e-5, 0.05, eval_interval=1_000),
+    ),
     "mlm_minilm": _MASKED_WORDS,
     "statements_minilm": _STATEMENTS,
     "questions_minilm": dataclasses.replace(

@@ -3,7 +3,7 @@
     python -m experiments.demo_data.known_questions
 
 They are of experiments/demo_data/people/train.jsonl: two about every other table, rarer kinds
-first. It writes mate_tf/default_model/known_questions.jsonl.gz, the same bytes each time.
+first, with the operators that the model has. It writes mate_tf/default_model/known_questions.jsonl.gz, the same bytes each time.
 """
 
 import gzip
@@ -34,9 +34,12 @@ def chosen() -> Iterator[dict[str, Any]]:
         return so_far[kind(question)] / _WANTED.get(kind(question), _COMPARING)
 
     tables = itertools.groupby(questions("train"), key=lambda question: question["table"]["id"])
+    operators = json.loads((KNOWN_QUESTIONS.parent / "config.json").read_text())["task"][
+        "operators"
+    ]
     for _, about_table in itertools.islice(tables, 0, None, 2):
-        left = list(about_table)
-        for _ in range(2):
+        left = [question for question in about_table if question["aggregation"] in operators]
+        for _ in range(min(2, len(left))):
             question = min(left, key=share)
             left.remove(question)
             so_far[kind(question)] += 1

@@ -13,8 +13,9 @@ from typing import Any
 
 from absl import app, flags
 
-PARTS = ("train", "calibration", "dev")
-_COMPUTED = ("COUNT", "SUM", "AVERAGE", "DISTINCT", "DIFFERENCE")
+PARTS = ("train", "calibration", "dev", "near_misses", "synonyms")
+_COMPUTED = ("COUNT", "SUM", "AVERAGE", "DISTINCT", "DIFFERENCE", "SHARE")
+_COMPUTED += ("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE")
 
 
 def questions(part: str) -> Iterator[dict[str, Any]]:
@@ -22,6 +23,7 @@ def questions(part: str) -> Iterator[dict[str, Any]]:
     path = pathlib.Path(__file__).parent / "people" / f"{part}.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines():
         table = json.loads(line)
+        table.pop("other_header", None)
         for number, (text, aggregation, *answer) in enumerate(table.pop("questions")):
             question = {"id": f"{table['id']}#{number}", "question": text}
             question["aggregation"] = aggregation

@@ -20,6 +20,7 @@ from mate_tf.tables.table import Table
 
 _FEWEST_ROWS, _MOST_ROWS = 4, 14
 _FEWEST_COLUMNS = 3
+_SHARE_OF_CROSSTABS = 0.3
 # A kind of table has its rows, then its other columns, as "name=kind", where a name has several
 # wordings between bars; "cells" are the words of a kind, and "few" how many of them a column has.
 _WORDS = read_json(Path(__file__).with_name("words.json"))
@@ -32,7 +33,10 @@ def made_tables(number: int, seed: int) -> Iterator[DescribedTable]:
     """Yields tables; the same number and seed give the same."""
     for index in range(number):
         rng = random.Random(f"{seed}/{index}")
-        table = _table(rng.choice(_WORDS["tables"]).split("; "), f"made-{seed}-{index}", rng)
+        name = f"made-{seed}-{index}"
+        is_crosstab = rng.random() < _SHARE_OF_CROSSTABS
+        columns = rng.choice(_WORDS["tables"]).split("; ")
+        table = _crosstab(name, rng) if is_crosstab else _table(columns, name, rng)
         yield DescribedTable(table.table_id, table)
 
 
@@ -52,6 +56,45 @@ def _table(columns: list[str], name: str, rng: random.Random) -> Table:
     if rng.random() < 0.2:
         header = [name.lower() for name in header]
     return Table(tuple(header), tuple(zip(*(c[:num_rows] for c in cells), strict=True)), name)
+
+
+def _crosstab(name: str, rng: random.Random) -> Table:
+    """A table whose columns but the first, or the first two, are of one kind: months, days."""
+    words = _WORDS["crosstabs"]
+    names, kind = rng.choice(words["rows"]).split("=")
+    columns = _series(rng)
+    num_rows = rng.randint(_FEWEST_ROWS, _MOST_ROWS)
+    subjects = _cells(kind, num_rows, True, rng)
+    cell_kind = rng.choice(words["cells"])
+    if cell_kind == "marks":
+        marks = rng.choice(words["marks"]).split(",")
+        rows = [[rng.choice(marks) for _ in columns] for _ in subjects]
+    else:
+        make = _number_maker(cell_kind, rng)
+        rows = [[make() for _ in columns] for _ in subjects]
+    header = [rng.choice(names.split("|")), *columns]
+    if rng.random() < 0.2:
+        header = [name.lower() for name in header]
+    return Table(
+        tuple(header), tuple((s, *row) for s, row in zip(subjects, rows, strict=True)), name
+    )
+
+
+def _series(rng: random.Random) -> list[str]:
+    """The names of a run of columns of one kind."""
+    unit = rng.choice((*_WORDS["series"], "year", "round", "week"))
+    number, start = rng.randint(3, 6), rng.randint(1, 3)
+    if unit == "year":
+        first = rng.randint(1990, 2020)
+        return [str(first + i) for i in range(number)]
+    if unit in ("round", "week"):
+        prefix = rng.choice((f"{unit.title()} ", unit[0].upper()))
+        return [f"{prefix}{start + i}" for i in range(number)]
+    names = rng.choice(_WORDS["series"][unit]).split(",")
+    if unit in ("subject", "shop", "city", "person", "branch", "event"):
+        return rng.sample(names, number)
+    begin = rng.randint(0, max(0, len(names) - number))
+    return names[begin : begin + number]
 
 
 def _cells(kind: str, number: int, is_subject: bool, rng: random.Random) -> list[str]:

@@ -1,50 +1,39 @@
 """Draws what a question of each operation asks about a table, before it has words."""
 
 import random
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from functools import partial
 
-from experiments.synthesis.typed_table import NotDrawnError, TypedTable, draw_often, need, pick
-from mate_tf.features.numeric import Date, ranks
+from experiments.synthesis.drawn import (
+    MOST_SELECTED,
+    YES,
+    Drawn,
+    date_in,
+    draw_columns,
+    frequent_value,
+    numbers_of,
+    ordered_rows,
+    round_between,
+    says_yes_or_no,
+    subject,
+    two_rows,
+)
+from experiments.synthesis.fact_drawing import FACTS
+from experiments.synthesis.row_drawing import ALONG_ROWS
+from experiments.synthesis.typed_table import TypedTable, draw_often, need, pick
 from mate_tf.tables.notations import MONTHS
 
 _ATTEMPTS = 12
-_MOST_SELECTED = 4  # cells that answer a question without aggregation
 _LARGEST_SUM = 1e7
-_YES, _NO = ("yes", "y"), ("no", "n")
 # What "how much" asks for.
 _OF_AMOUNTS = ("price", "cost", "amount", "total", "fare", "ticket", "salary", "pay", "budget")
 
 
-@dataclass(frozen=True)
-class Drawn:
-    """A question before it has words.
-
-    Attributes:
-        form: which of FORMS it may take.
-        column, rows: of the cells that answer, ascending.
-        columns, cells, words: what stands in the form, by the name of its place: columns that the
-            words name, cells (row, column) that they quote, and other words.
-        aggregation: one of OPERATORS.
-        answer: where it is not a cell's text or a number that is computed.
-    """
-
-    form: str
-    column: int
-    rows: tuple[int, ...]
-    columns: Mapping[str, int]
-    cells: Mapping[str, tuple[int, int]] = field(default_factory=dict)
-    aggregation: str = "NONE"
-    answer: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)
-
-
 def _look_up(table: TypedTable, rng: random.Random) -> Drawn:
     """The cell beside another one, whose value no other row has."""
-    target, key = _columns(table, rng, 2)
+    target, key = draw_columns(table, rng, 2)
     if rng.random() < 0.5:
-        key = _subject(table, rng, but=target)
+        key = subject(table, rng, but=target)
     row = pick(table.unique_rows(key), rng)
     need(table.has_values((row,), target))
     return Drawn("look_up", target, (row,), {"T": target, "K": key}, {"v": (row, key)})
@@ -52,7 +41,7 @@ def _look_up(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _look_up_by_two(table: TypedTable, rng: random.Random) -> Drawn:
     """The cell in the one row that has two values, each of which is in other rows too."""
-    target, first, second = _columns(table, rng, 3)
+    target, first, second = draw_columns(table, rng, 3)
     row = rng.randrange(table.num_rows)
     need(all(table.has_values((row,), column) for column in (target, first, second)))
     with_first, with_second = (set(table.rows_like(row, column)) for column in (first, second))
@@ -64,16 +53,16 @@ def _look_up_by_two(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _select(table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the rows, at least two, that have a value."""
-    target, key = _columns(table, rng, 2)
+    target, key = draw_columns(table, rng, 2)
     row = rng.randrange(table.num_rows)
     rows = table.rows_like(row, key)
-    need(2 <= len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
+    need(2 <= len(rows) <= MOST_SELECTED and table.are_different(rows, target))
     return Drawn("select", target, rows, {"T": target, "K": key}, {"v": (row, key)})
 
 
 def _other(table: TypedTable, rng: random.Random) -> Drawn:
     """The other of two rows that share a value."""
-    target, key = _columns(table, rng, 2)
+    target, key = draw_columns(table, rng, 2)
     row = pick(table.unique_rows(target), rng)
     rows = table.rows_like(row, key)
     need(len(rows) == 2 and table.are_different(rows, target))
@@ -84,12 +73,12 @@ def _other(table: TypedTable, rng: random.Random) -> Drawn:
 def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Drawn:
     """The cell of the row that has the largest or smallest number or date, or that one itself."""
     by = pick(table.select("number", "date"), rng)
-    row = _ordered_rows(table, by)[place]
+    row = ordered_rows(table, by)[place]
     need(len(table.rows_like(row, by)) == 1)
     form = f"{name}_{table.columns[by].kind}"
     if rng.random() < 0.15:
         return Drawn(f"{form}_value", by, (row,), {"N": by})
-    target = _subject(table, rng, but=by)
+    target = subject(table, rng, but=by)
     if rng.random() < 0.3:
         target = pick(table.select(but=by), rng)
     need(table.has_values((row,), target))
@@ -98,7 +87,7 @@ def _extreme(name: str, place: int, table: TypedTable, rng: random.Random) -> Dr
 
 def _position(table: TypedTable, rng: random.Random) -> Drawn:
     """The first or the last cell of a column, in the table's order."""
-    target = _subject(table, rng)
+    target = subject(table, rng)
     name, row = rng.choice((("first", 0), ("last", table.num_rows - 1)))
     need(table.has_values((row,), target))
     return Drawn(f"position_{name}", target, (row,), {"T": target})
@@ -106,7 +95,7 @@ def _position(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
     """The cell below or above another."""
-    target = _subject(table, rng)
+    target = subject(table, rng)
     row = pick(table.unique_rows(target), rng)
     name, other = rng.choice((("next", row + 1), ("previous", row - 1)))
     need(0 <= other < table.num_rows and table.are_different((row, other), target))
@@ -116,9 +105,9 @@ def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
 def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     """The one of two cells whose row has the larger or smaller number or date."""
     by = pick(table.select("number", "date"), rng)
-    target = _subject(table, rng, but=by)
-    pair = _two_rows(table, target, by, rng)
-    order = _ordered_rows(table, by)
+    target = subject(table, rng, but=by)
+    pair = two_rows(table, target, by, rng)
+    order = ordered_rows(table, by)
     need(table.are_different(pair, by))
     name, operator, choose = rng.choice((("less", "LESS", min), ("more", "GREATER", max)))
     answer = table.columns[target].cells[choose(pair, key=order.index)]
@@ -130,8 +119,8 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
 def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The difference of two rows' numbers, or whether the first has more, less or as much."""
     by = pick(table.select("number", *(("date",) if operation == "is_more" else ())), rng)
-    target = _subject(table, rng, but=by)
-    first, second = _two_rows(table, target, by, rng)
+    target = subject(table, rng, but=by)
+    first, second = two_rows(table, target, by, rng)
     cells, columns = {"a": (first, target), "b": (second, target)}, {"N": by}
     pair = tuple(sorted((first, second)))
     if operation == "difference":
@@ -140,7 +129,7 @@ def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
         if one < other:
             cells = {"a": cells["b"], "b": cells["a"]}
         return Drawn("difference", by, pair, columns, cells, "DIFFERENCE")
-    order = _ordered_rows(table, by)
+    order = ordered_rows(table, by)
     is_same = second in table.rows_like(first, by)
     form, operator, holds = "is_equal", "IS_EQUAL", is_same
     if operation == "is_more":
@@ -155,10 +144,10 @@ def _extreme_where(table: TypedTable, rng: random.Random) -> Drawn:
     """The largest or smallest number of the rows, at least two, that have a value."""
     by = pick(table.select("number"), rng)
     key = pick(table.select("text", but=by), rng)
-    row, rows = _frequent_value(table, key, rng)
+    row, rows = frequent_value(table, key, rng)
     need(len(rows) > 1 and table.has_values(rows, by))
     name, operator, choose = rng.choice((("largest", "MAX", max), ("smallest", "MIN", min)))
-    answer = table.columns[by].cells[choose(rows, key=_ordered_rows(table, by).index)]
+    answer = table.columns[by].cells[choose(rows, key=ordered_rows(table, by).index)]
     columns, cells = {"N": by, "K": key}, {"v": (row, key)}
     return Drawn(f"{name}_where", by, rows, columns, cells, operator, answer)
 
@@ -175,26 +164,21 @@ def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
     """A question about a column of yes and no: of a row, or which rows, or how many."""
-    key = pick([c for c in table.select("text") if _says_yes_or_no(table, c)], rng)
-    target = _subject(table, rng, but=key)
+    key = pick([c for c in table.select("text") if says_yes_or_no(table, c)], rng)
+    target = subject(table, rng, but=key)
     if rng.random() < 0.35:
         row = pick(table.unique_rows(target), rng)
         return Drawn("has", key, (row,), {"K": key}, {"a": (row, target)})
     row = rng.randrange(table.num_rows)
     rows = table.rows_like(row, key)
-    is_yes = table.columns[key].cells[row].strip().lower() in _YES
+    is_yes = table.columns[key].cells[row].strip().lower() in YES
     form = "having" if is_yes else "not_having"
     columns = {"T": target, "K": key}
     need(table.has_values(rows, target))
     if rng.random() < 0.4:
         return Drawn(f"count_{form}", target, rows, columns, {}, "COUNT")
-    need(table.are_different(rows, target) and len(rows) <= 2 * _MOST_SELECTED)
+    need(table.are_different(rows, target) and len(rows) <= 2 * MOST_SELECTED)
     return Drawn(form, target, rows, columns)
-
-
-def _says_yes_or_no(table: TypedTable, column: int) -> bool:
-    values = {cell.strip().lower() for cell in table.columns[column].cells}
-    return values <= {*_YES, *_NO} and len(values) == 2
 
 
 def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
@@ -204,7 +188,7 @@ def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
         names = {c: table.columns[c].name.lower() for c in numbers}
         numbers = [c for c in numbers if any(amount in names[c] for amount in _OF_AMOUNTS)]
     target = pick(numbers, rng)
-    key = _subject(table, rng, but=target)
+    key = subject(table, rng, but=target)
     row = pick(table.unique_rows(key), rng)
     need(table.has_values((row,), target))
     return Drawn(form, target, (row,), {"T": target}, {"v": (row, key)})
@@ -213,8 +197,8 @@ def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
 def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the rows that have more, or less, than a number or date; or a count of them."""
     by = pick(table.select("number", "date"), rng)
-    target = _subject(table, rng, but=by)
-    order = _ordered_rows(table, by)
+    target = subject(table, rng, but=by)
+    order = ordered_rows(table, by)
     name = rng.choice(("less", "more"))
     kind: str = table.columns[by].kind
     cells, words = {}, {}
@@ -224,7 +208,7 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
         beyond = order[: min(like)] if name == "less" else order[max(like) + 1 :]
         cells = {"v": (threshold, by)}
     elif kind == "date":
-        years = {row: _date(table, row, by).year for row in order}
+        years = {row: date_in(table, row, by).year for row in order}
         need(None not in years.values())
         year = rng.choice([*years.values()])
         beyond = [row for row, y in years.items() if y != year and (y > year) == (name == "more")]  # type: ignore[operator]
@@ -232,12 +216,12 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     else:
         at = rng.randrange(1, len(order))
         beyond = order[:at] if name == "less" else order[at:]
-        text = _round_between(*numbers_of(table, (order[at - 1], order[at]), by))
+        text = round_between(*numbers_of(table, (order[at - 1], order[at]), by))
         kind, words = "round", {"t": text}
     rows = tuple(sorted(beyond))
     need(len(rows) > 0 and table.has_values(rows, target))
     if aggregation == "NONE":
-        need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
+        need(len(rows) <= MOST_SELECTED and table.are_different(rows, target))
     form = f"{'beyond' if aggregation == 'NONE' else 'count'}_{name}_{kind}"
     columns = {"T": target, "N": by}
     return Drawn(form, target, rows, columns, cells, aggregation, words=words)
@@ -246,8 +230,8 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
 def _within(table: TypedTable, rng: random.Random) -> Drawn:
     """The rows whose date is in a month or a year, how many they are, or a sum of theirs."""
     by = pick(table.select("date"), rng)
-    target = _subject(table, rng, but=by)
-    dates = [_date(table, row, by) for row in range(table.num_rows)]
+    target = subject(table, rng, but=by)
+    dates = [date_in(table, row, by) for row in range(table.num_rows)]
     drawn = rng.choice(dates)
     months = [(date.year, date.month) for date in dates]
     if rng.random() < 0.5 and drawn.month and len({date.year for date in dates}) == 1:
@@ -266,15 +250,15 @@ def _within(table: TypedTable, rng: random.Random) -> Drawn:
         summed = rng.choice(numbers)
         need(table.has_values(rows, summed))
         return Drawn("sum_within", summed, rows, {"M": summed}, {}, "SUM", words=words)
-    need(len(rows) <= _MOST_SELECTED and table.are_different(rows, target))
+    need(len(rows) <= MOST_SELECTED and table.are_different(rows, target))
     return Drawn("within", target, rows, columns, words=words)
 
 
 def _top(table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the two or three rows with the largest or smallest numbers."""
     by = pick(table.select("number"), rng)
-    target = _subject(table, rng, but=by)
-    order = _ordered_rows(table, by)
+    target = subject(table, rng, but=by)
+    order = ordered_rows(table, by)
     number, name = rng.choice((2, 3)), rng.choice(("most", "least"))
     need(len(order) > number + 1 and table.are_different(order, by))
     rows = tuple(sorted(order[-number:] if name == "most" else order[:number]))
@@ -286,8 +270,8 @@ def _top(table: TypedTable, rng: random.Random) -> Drawn:
 def _count(table: TypedTable, rng: random.Random) -> Drawn:
     """How many rows have a value."""
     key = pick(table.select(), rng)
-    target = _subject(table, rng, but=key)
-    row, rows = _frequent_value(table, key, rng)
+    target = subject(table, rng, but=key)
+    row, rows = frequent_value(table, key, rng)
     need(len(rows) > 0 and table.has_values(rows, target))
     return Drawn("count", target, rows, {"T": target, "K": key}, {"v": (row, key)}, "COUNT")
 
@@ -295,7 +279,7 @@ def _count(table: TypedTable, rng: random.Random) -> Drawn:
 def _count_of_value(table: TypedTable, rng: random.Random) -> Drawn:
     """How often a value stands in its column."""
     key = pick(table.select("text"), rng)
-    row, rows = _frequent_value(table, key, rng)
+    row, rows = frequent_value(table, key, rng)
     need(len(rows) > 1)
     return Drawn("count_of_value", key, rows, {"K": key}, {"v": (row, key)}, "COUNT")
 
@@ -320,68 +304,6 @@ def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     need(len(rows) > 1 and table.has_values(rows, target))
     need(sum(map(abs, numbers_of(table, rows, target))) < _LARGEST_SUM)
     return Drawn(form, target, rows, columns, cells, aggregation)
-
-
-def _subject(table: TypedTable, rng: random.Random, but: int | None = None) -> int:
-    """A column that rows are called by: mostly the first whose cells all differ."""
-    columns = table.subjects(but=but)
-    telling = [c for c in columns if not _says_yes_or_no(table, c)]
-    whole = [c for c in telling if len(table.unique_rows(c)) == table.num_rows]
-    return whole[0] if whole and rng.random() < 0.6 else pick(telling or columns, rng)
-
-
-def _two_rows(table: TypedTable, target: int, by: int, rng: random.Random) -> list[int]:
-    """Two rows that have a value to compare, and whose names no other row has."""
-    rows = [row for row in table.unique_rows(target) if table.has_values((row,), by)]
-    need(len(rows) >= 2)
-    return rng.sample(rows, 2)
-
-
-def _columns(table: TypedTable, rng: random.Random, count: int) -> list[int]:
-    columns = table.select()
-    need(len(columns) >= count)
-    return rng.sample(columns, count)
-
-
-def _date(table: TypedTable, row: int, column: int) -> Date:
-    value = table.columns[column].values[row]
-    if not isinstance(value, Date):
-        raise NotDrawnError("expected a date in each row")
-    return value
-
-
-def _round_between(low: float, high: float) -> str:
-    """A number with few digits above one number and below another, as people say thresholds."""
-    for exponent in range(7, -1, -1):
-        for step in (10**exponent, 5 * 10**exponent // 10):
-            number = step and (high - 1e-9) // step * step
-            if step and low < number < high:
-                return f"{number:,.0f}" if number >= 10_000 else f"{number:.0f}"
-    raise NotDrawnError(f"expected a whole number between {low} and {high}")
-
-
-def numbers_of(table: TypedTable, rows: tuple[int, ...], column: int) -> list[float]:
-    """The numbers in some rows of a column of numbers."""
-    values = (table.columns[column].values[row] for row in rows)
-    return [value for value in values if isinstance(value, float)]
-
-
-def _frequent_value(
-    table: TypedTable, column: int, rng: random.Random
-) -> tuple[int, tuple[int, ...]]:
-    """A row, and all rows with its value: of four random rows, the one with the most frequent."""
-    candidates = [rng.randrange(table.num_rows) for _ in range(4)]
-    row = max(candidates, key=lambda r: len(table.rows_like(r, column)))
-    return row, table.rows_like(row, column)
-
-
-def _ordered_rows(table: TypedTable, column: int) -> list[int]:
-    """The rows with a value, from the smallest to the largest; they all have to be comparable."""
-    values = table.columns[column].values
-    present = {row: value for row, value in enumerate(values) if value is not None}
-    order = ranks({row: value for row, value in present.items() if not isinstance(value, str)})
-    need(len(order) == len(present) >= 2)
-    return sorted(present, key=lambda row: order[row][0])
 
 
 _Drawer = Callable[[TypedTable, random.Random], Drawn]
@@ -413,6 +335,8 @@ _DRAWERS: dict[str, tuple[int, _Drawer]] = {
     "yes_and_no": (5, _of_yes_and_no),
     "amount": (5, partial(_amount, "amount")),
     "how_many": (6, partial(_amount, "how_many")),
+    **FACTS,
+    **ALONG_ROWS,
 }
 OPERATIONS = tuple(_DRAWERS)
 SHARES = {name: share for name, (share, _) in _DRAWERS.items()}

@@ -18,8 +18,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from experiments.synthesis.drawn import Drawn, days_of
 from experiments.synthesis.made_tables import rewritten
-from experiments.synthesis.question_drawing import OPERATIONS, SHARES, Drawn, draw, numbers_of
+from experiments.synthesis.question_drawing import OPERATIONS, SHARES, draw
+from experiments.synthesis.rewording import mistyped, synonym
 from experiments.synthesis.typed_table import (
     FEWEST,
     Kind,
@@ -32,6 +34,7 @@ from experiments.synthesis.typed_table import (
     table_tokens,
 )
 from mate_tf.dataclass_json import require
+from mate_tf.features.numeric import Date
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.reading.text_files import read_json, read_text
 from mate_tf.tables.operators import ABSENT
@@ -42,7 +45,11 @@ _PARENTHESES = re.compile(r"\s*[(\[][^)\]]*[)\]]")
 _NO_WORDS = re.compile(r"[^\w%$]+")
 _CHOICE = re.compile(r"<([^<>]*)>")
 _KIND = re.compile(r"_(?:number|date)$")
-_OF_SEVERAL = ("count", "beyond", "select", "having", "not_having", "distinct", "within", "top")
+_OF_SEVERAL = (
+    *("count", "beyond", "select", "having", "not_having", "distinct", "within", "top"),
+    *("not_like", "both", "all_", "share_of_rows"),
+)
+_SHARE_OF_SYNONYMS, _SHARE_OF_MISTYPED = 0.15, 0.05
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
 # Of "scales": what people call the most and the least of a column, by the words of its name, and
 # the more and the less: "cheapest". Last, how it is said by a verb: "costs the most".
@@ -157,7 +164,13 @@ def synthetic_questions(
         for operation, text, drawn in _draw_several(typed, count, wordpiece, config, rng):
             name = f"{table.table_id}#{made}:{operation}"
             made += 1
-            if not config.absent or rng.random() >= config.absent:
+            if operation == "exists" and rng.random() < 0.5:
+                without = _without_rows(typed.table, drawn.cells["v"])
+                if without is not None:
+                    yield Made(
+                        operation, ((without, Question(text, name, ("no",), aggregation="NO")),)
+                    )
+            elif not config.absent or rng.random() >= config.absent:
                 yield Made(operation, ((typed.table, _question(text, name, drawn, typed)),))
             elif (without := _without_answer(typed.table, drawn, rng)) is not None:
                 yield Made("absent", ((without, Question(text, name, aggregation=ABSENT)),))
@@ -191,10 +204,7 @@ def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | N
     A mentioned text must not stand in a row that is left.
     """
     if drawn.cells and rng.random() < 0.6:
-        at, column = rng.choice(sorted(drawn.cells.values()))
-        mentioned = table.rows[at][column].strip().lower()
-        left = tuple(row for row in table.rows if not any(mentioned in c.lower() for c in row))
-        return None if len(left) < FEWEST else replace(table, rows=left, expansions=())
+        return _without_rows(table, rng.choice(sorted(drawn.cells.values())))
     gone = rng.choice(sorted({drawn.column, *drawn.columns.values()}))
     name = table.header[gone].strip().lower()
     kept = [c for c in range(table.num_columns) if c != gone]
@@ -204,20 +214,36 @@ def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | N
     return replace(table, header=header, rows=tuple(rows), expansions=())
 
 
+def _without_rows(table: Table, cell: tuple[int, int]) -> Table | None:
+    """The table without the rows in which a cell's text stands; None if too little is left."""
+    mentioned = table.rows[cell[0]][cell[1]].strip().lower()
+    left = tuple(row for row in table.rows if not any(mentioned in c.lower() for c in row))
+    return None if len(left) < FEWEST else replace(table, rows=left, expansions=())
+
+
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:
-    coordinates = tuple((row, drawn.column) for row in drawn.rows)
-    aggregation = drawn.aggregation
+    coordinates, aggregation = drawn.coordinates, drawn.aggregation
+    if aggregation == "HEADER":
+        answers = tuple(table.table.header[column] for column in drawn.along)
+        return Question(text, name, answers, coordinates, aggregation=aggregation)
     if aggregation == "NONE" or drawn.answer:
         cells = table.columns[drawn.column].cells
         answers = (drawn.answer,) if drawn.answer else tuple(cells[row] for row in drawn.rows)
         return Question(text, name, answers, coordinates, aggregation=aggregation)
-    result = float(len(drawn.rows))
-    if aggregation != "COUNT":
-        numbers = numbers_of(table, drawn.rows, drawn.column)
-        result = abs(numbers[0] - numbers[1]) if aggregation == "DIFFERENCE" else sum(numbers)
-        result /= len(drawn.rows) if aggregation == "AVERAGE" else 1
-    answer = f"{result:.10g}"
+    answer = f"{_result(drawn, table):.10g}"
     return Question(text, name, (answer,), coordinates, float(answer), aggregation)
+
+
+def _result(drawn: Drawn, table: TypedTable) -> float:
+    """What is computed from the cells that answer."""
+    operator = drawn.aggregation.removeprefix("ROW_")
+    if operator == "COUNT":
+        return float(len(drawn.rows))
+    values = [table.columns[column].values[row] for row, column in drawn.coordinates]
+    numbers = [days_of(value) if isinstance(value, Date) else float(value) for value in values]  # type: ignore[arg-type]
+    if operator == "DIFFERENCE":
+        return abs(numbers[0] - numbers[1])
+    return sum(numbers) / (len(numbers) if operator == "AVERAGE" else 1)
 
 
 def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:
@@ -239,8 +265,12 @@ def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool =
         fields |= {name: _plural(fields[name])} if name in fields else {}
     if "T" in drawn.columns:
         fields["who"] = _asking_for(table.columns[drawn.columns["T"]].kind, fields["T"], rng)
+    if "U" in fields:
+        fields["Us"] = _plural(fields["U"])
+        form = form.replace("{U}s", "{Us}")
     form = _CHOICE.sub(lambda choice: rng.choice(choice[1].split("|")), form)
     text = " ".join(form.format(**fields).split())
+    text = mistyped(text, rng) if rng.random() < _SHARE_OF_MISTYPED and not held_out else text
     return text if rng.random() < 0.85 else text.rstrip(" ?.")
 
 
@@ -267,6 +297,8 @@ def _plural(name: str) -> str:
 def _column_mention(table: TypedTable, column: int, rng: random.Random) -> str:
     """A column's name in lower case, mostly without what stands in parentheses."""
     name = table.columns[column].name.lower()
+    if rng.random() < _SHARE_OF_SYNONYMS:
+        name = synonym(name, rng)
     plain = _PARENTHESES.sub("", name).strip()
     return plain if _has_words(plain) and rng.random() < 0.8 else name
 

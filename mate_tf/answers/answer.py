@@ -295,11 +295,13 @@ def answer_of_cells(
 ) -> Answer | None:
     """The answer that cells give, by themselves or computed from.
 
-    All operators but those of two cells leave out rows that are totals, unless there are no other
-    cells; COUNT and DISTINCT also leave out empty cells. Operators of numbers take the cells that
+    Operators in a column, but those of two cells, leave out rows that are totals, unless there are
+    no other cells; COUNT and DISTINCT also leave out empty cells. SHARE is the cells' part of their
+    column's sum in percent, or of its number of rows where not each row has a number. Operators of
+    numbers take the cells that
     are numbers in their columns (tables/columns.py); where their units cannot be added, the answer
     is the cells themselves, and its note says so. The difference of dates is in days, or in years
-    where one has no day.
+    where one has no day; that of times in seconds.
 
     The cells are in table order; the facts are of all cells of the table, and what compares cells
     has no answer without them. Nor is there one, but None, where the cells do not
@@ -315,35 +317,48 @@ def answer_of_cells(
     if aggregation == "NONE":
         return by_themselves
     operator = OPERATORS[aggregation]
-    if not operator.of_two:
-        cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
-    elif len(cells) != 2:
+    if operator.of_two and len(cells) != 2:
         return None
+    if not (operator.of_two or operator.along_row):
+        cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
     columns = [table.column(cell.column) for cell in cells]
     numbers = [column.numbers[cell.row] for column, cell in zip(columns, cells, strict=True)]
     texts = [cell.text.strip().lower() for cell in cells]
 
-    def computed(item: str, value: float | None = None) -> Answer:
+    def computed(*items: str, value: float | None = None) -> Answer:
         result = dataclasses.replace(by_themselves, cells=cells, aggregation=aggregation)
-        return dataclasses.replace(result, items=(item,), value=value, number=value)
+        return dataclasses.replace(result, items=items, value=value, number=value)
 
+    if aggregation in ("YES", "NO"):
+        return computed(aggregation.lower())
+    if aggregation == "HEADER":
+        return computed(*dict.fromkeys(table.header[cell.column] for cell in cells))
+    if aggregation == "SHARE":
+        share = _share(table, cells)
+        return None if share is None else computed(format_number(share), value=share)
+    kind = aggregation.removeprefix("ROW_")
     if aggregation in ("COUNT", "DISTINCT"):
         given = [text for text in texts if text]
         count = float(len(given if aggregation == "COUNT" else set(given)))
-        return computed(format_number(count), count)
+        return computed(format_number(count), value=count)
     if operator.of_numbers is not None:
         pairs = zip(columns, cells, strict=True)
         units = [column.units[cell.row] for column, cell in pairs]
         if unlike := unlike_units(units, with_unknown=not operator.of_two):
-            name, several = aggregation.lower(), " and ".join(unlike)
+            name, several = kind.lower(), " and ".join(unlike)
             note = f"no {name} was computed, because the numbers are in {several}"
             has_number = any(number is not None for number in numbers)
             return dataclasses.replace(by_themselves, note=note) if has_number else None
         value = _calculated(table, cells, numbers, operator)
         if value is None:
             return None
-        is_time = all(column.kind == "duration" for column in columns)
-        return computed(clock_text(value) if is_time else format_number(value), value)
+        is_time = all(column.kind in ("duration", "time") for column in columns)
+        return computed(clock_text(value) if is_time else format_number(value), value=value)
+    if operator.along_row:  # MAX or MIN; ranks are those of columns
+        given = [index for index, number in enumerate(numbers) if number is not None]
+        choose = max if kind == "MAX" else min
+        best = choose(given, key=numbers.__getitem__, default=None)
+        return None if best is None else computed(cells[best].text, value=numbers[best])
     if facts is None:
         return None
     ranks = facts.ranks[[cell.row * table.num_columns + cell.column for cell in cells]]
@@ -352,7 +367,7 @@ def answer_of_cells(
             return None
         order = np.where(ranks > 0, ranks if aggregation == "MAX" else -ranks, -np.inf)
         best = int(order.argmax())
-        return computed(cells[best].text, numbers[best])
+        return computed(cells[best].text, value=numbers[best])
     if not (ranks > 0).all():
         if aggregation != "IS_EQUAL":
             return None
@@ -365,6 +380,19 @@ def answer_of_cells(
     first, second = ranks if facts.positions[names[0]] <= facts.positions[names[1]] else ranks[::-1]
     holds = {"IS_GREATER": first > second, "IS_LESS": first < second, "IS_EQUAL": first == second}
     return computed("yes" if holds[aggregation] else "no")
+
+
+def _share(table: Table, cells: tuple[SelectedCell, ...]) -> float | None:
+    """What part of their column cells are, in percent; None of a sum of 0 or unlike units."""
+    column = table.column(cells[0].column)
+    rows = [row for row in range(table.num_rows) if row not in table.total_rows]
+    numbers = {row: column.numbers[row] for row in rows}
+    if None in numbers.values():
+        return 100.0 * len(cells) / len(rows) if rows else None
+    total = math.fsum(numbers.values())  # type: ignore[arg-type]
+    if not total or unlike_units([column.units[row] for row in rows], with_unknown=True):
+        return None
+    return 100.0 * math.fsum(column.numbers[cell.row] or 0.0 for cell in cells) / total
 
 
 def _calculated(
@@ -382,7 +410,12 @@ def _calculated(
 
 
 def _between(one: Date | None, other: Date | None) -> float | None:
-    if one is None or other is None or one.year is None or other.year is None:
+    """The days between two dates, the years where one has no day, the seconds between two times."""
+    if one is None or other is None:
+        return None
+    if one.year is None and other.year is None and one.time is not None and other.time is not None:
+        return abs(one.time - other.time)
+    if one.year is None or other.year is None:
         return None
     if None in (one.month, one.day, other.month, other.day):
         return float(abs(one.year - other.year))

@@ -1,20 +1,25 @@
 """From a model's outputs to the cells of an answer, what is computed from them, and the next best.
 
 A cell is as probable as its tokens are on average. Cells above one half are selected; where none
-is, the most probable one. For COUNT it is then as many of the most probable ones as are expected:
-the sum of all probabilities, which training fits to the answer. What needs two cells, such as a
-difference, takes the two most probable ones. A softmax over cells always selects the most probable
-one. A model that chooses no column, if it may, answers from the likeliest one.
+is, the most probable one, but for NO, which may have none. For COUNT it is then as many of the most
+probable ones as are expected: the sum of all probabilities, which training fits to the answer. What
+needs two cells, such as a difference, takes the two most probable ones. A softmax over cells always
+selects the most probable one. A model that chooses no column, if it may, answers from the likeliest
+one.
 Where the cells lack what is to be computed from, the answer is the cells themselves, with
 aggregation NONE. Where ABSENT is likely enough, there is no answer; the alternatives begin with the
 best one. With `plain_answers` several cells are selected where the words ask for them or the model
 is sure of them, and one cell alone is in the row that the words name (row_words.py), if they do.
 
+Where a column is chosen first, operators along a row choose the likeliest row in the same way. The
+score of a row is the mean of its cells', and of these that of their tokens.
+
 Alternatives are every aggregation of the answer's cells, and each other cell by itself. Where a
-column is chosen first, so is every aggregation of the cells selected in each other column. The best
-are kept that have some probability and repeat neither a better one nor the answer (`is_repeated`).
-A score is the mean probability of the cells, with their column's, times that of the aggregation. It
-may be above the answer's, which is of the likeliest column and aggregation.
+column is chosen first, so is every aggregation of the cells selected in each other column, and in
+the likeliest row. The best are kept that have some probability and repeat neither a better one nor
+the answer (`is_repeated`). A score is the mean probability of the cells, with their column's or
+row's, times that of the aggregation; for YES and NO, which need no cells, that of the aggregation
+alone. It may be above the answer's, which is of the likeliest column and aggregation.
 
 Shapes: B batch, S sequence, C columns of the model, A aggregations; P tokens of body cells; K body
 cells of all tables in one line, table by table and row by row, k of one table; G groups of cells,
@@ -168,7 +173,7 @@ def decode_cells(
     """Reads the answers of table question answering; arguments and errors as of `Decoder`.
 
     The outputs are token_probabilities [B, S]; perhaps aggregation_logits [B, A]; of a model that
-    chooses a column also column_logits [B, C] and token_logits [B, S].
+    chooses a column also column_logits [B, C] and token_logits [B, S], perhaps row_scores [B, S].
     """
     tables = asked.given_tables
     cells = group_body_cells(asked)
@@ -197,10 +202,17 @@ def decode_cells(
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
     likeliest = aggregations.argmax(axis=1)  # [B]
+    with_rows, is_in_row = None, np.zeros(len(probabilities), bool)  # [K] each
+    if "row_scores" in outputs:
+        with_rows, is_in_row = _row_probabilities(cells, outputs["row_scores"], in_columns)
+        is_along = np.array([OPERATORS[name].along_row for name in operators])[likeliest]  # [B]
+        in_row = np.where(is_in_row, in_columns, np.minimum(in_columns, 0.0))
+        probabilities = np.where(is_along[cells.examples], in_row, probabilities)
     if not config.cell_cross_entropy:
         expected = np.bincount(cells.examples, np.maximum(probabilities, 0.0), len(tables))
         is_count = likeliest == _COUNT
         number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
+        number[np.array(operators)[likeliest] == "NO"] = 0
         is_of_two = np.array([OPERATORS[name].of_two for name in operators])[likeliest]
         # Of one column: outside the chosen one, cells have a probability of 0.
         possible = np.bincount(cells.examples, probabilities > 0.0, len(tables)).astype(np.int64)
@@ -235,16 +247,19 @@ def decode_cells(
             if meets_all is not None:
                 selected[part], row_from[example] = meets_all, "words"
     selected_in_columns = np.zeros_like(selected)
+    selected_in_row = np.zeros_like(selected)
     if num_alternatives and "column_logits" in outputs:
         columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
         one_each = np.ones(columns.max() + 1, np.int64)
         selected_in_columns = select_cells(in_columns, columns, threshold, one_each)
+        selected_in_row = is_in_row & (in_columns > threshold)
 
     answers = []
     for index, table in enumerate(tables):
         part = cells.table_slice(index)
         indices = np.flatnonzero(selected[part])
-        if not len(indices):
+        may_be_none = not OPERATORS[operators[likeliest[index]]].needs_cells
+        if not (len(indices) or (may_be_none and table.num_rows)):
             answers.append(no_answer())
             continue
         cell_probabilities = CellProbabilities(
@@ -256,6 +271,10 @@ def decode_cells(
             selected_in_columns[part],
             facts and facts.select_table(part, index),
         )
+        if with_rows is not None:
+            cell_probabilities = cell_probabilities._replace(
+                with_rows=with_rows[part], selected_in_row=selected_in_row[part]
+            )
         answer = likeliest_answer(cell_probabilities, indices)
         absence = float(absent[index])
         answer = dataclasses.replace(answer, absence=absence, row_from=row_from.get(index, ""))
@@ -380,6 +399,31 @@ def _cell_probabilities(
     return probabilities, in_columns, in_table
 
 
+def _row_probabilities(
+    cells: BodyCells, row_scores: ArrayLike, probabilities: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The probability of each cell times its row's, and whether its row is the likeliest: [K] each.
+
+    The cells' own probabilities [K] are given their row; the scores are [B, S].
+    """
+    is_seen = cells.num_tokens > 0
+    scores = np.where(is_seen, mean_by_cell(row_scores, cells), 0.0)
+    # A row begins where the first column does.
+    rows = np.cumsum(cells.columns == 0) - 1  # [K]
+    sums, counts = (np.bincount(rows, weights) for weights in (scores, is_seen))
+    logits = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)[rows]  # [K]
+    with_rows, is_likeliest = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    for example in range(len(cells.begins) - 1):
+        part = cells.table_slice(example)
+        if not is_seen[part].any():
+            continue
+        firsts = cells.columns[part] == 0
+        shares = softmax(logits[part][firsts])[np.cumsum(firsts) - 1]  # [k]
+        with_rows[part] = np.where(is_seen[part], probabilities[part] * shares, -np.inf)
+        is_likeliest[part] = is_seen[part] & (rows[part] == rows[part][shares.argmax()])
+    return with_rows, is_likeliest
+
+
 class CellProbabilities(NamedTuple):
     """The probabilities of a table's cells and of the aggregations."""
 
@@ -390,6 +434,23 @@ class CellProbabilities(NamedTuple):
     operators: tuple[str, ...]  # A
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
     facts: TokenFacts | None = None
+    with_rows: np.ndarray | None = None  # float64 [k], as with_columns; None without rows' scores
+    selected_in_row: np.ndarray | None = None  # bool [k], those of the likeliest row
+
+    def means(self, indices: np.ndarray) -> np.ndarray:
+        """The mean probability of the cells at some indices for each operator: float64 [A].
+
+        0 for an operator that does not take them: along a row those of several rows, and in a
+        column those of several columns that were chosen along a row.
+        """
+        columns = self.with_columns[indices].mean() if len(indices) else 0.0
+        rows, (row_ids, column_ids) = 0.0, np.divmod(indices, self.table.num_columns)
+        if self.with_rows is not None and len(indices):
+            rows = self.with_rows[indices].mean() if len(np.unique(row_ids)) == 1 else 0.0
+            columns = columns if len(np.unique(column_ids)) == 1 else 0.0
+        operators = [OPERATORS[name] for name in self.operators]
+        by_operator = [rows if it.along_row else columns for it in operators]
+        return np.where([it.needs_cells for it in operators], by_operator, 1.0)
 
     def answer_of(self, indices: np.ndarray, score: float, aggregation: int) -> Answer | None:
         """An aggregation of the cells at some indices, whose own score is given."""
@@ -410,11 +471,12 @@ def likeliest_answer(probabilities: CellProbabilities, indices: np.ndarray) -> A
 
     It is the cells themselves where they lack what the aggregation needs, such as a number.
     """
-    score, aggregations = probabilities.with_columns[indices].mean(), probabilities.aggregations
-    likeliest = int(aggregations.argmax())
+    likeliest = int(probabilities.aggregations.argmax())
+    score = probabilities.means(indices)[likeliest]
     answer = probabilities.answer_of(indices, score, likeliest)
     if answer is None:
-        if OPERATORS[probabilities.operators[likeliest]].of_two:
+        operator = OPERATORS[probabilities.operators[likeliest]]
+        if operator.of_two or operator.along_row:
             indices = indices[probabilities.cells[indices].argmax()][np.newaxis]
         answer = probabilities.answer_of(indices, score, _NONE)
     assert answer is not None, "cells themselves are always an answer"
@@ -428,8 +490,11 @@ def best_others(
     if not number:
         return []
     sets = [indices, *_selections_of_other_columns(probabilities, indices)]
-    means = np.array([probabilities.with_columns[members].mean() for members in sets])  # [n]
-    set_scores = np.outer(means, probabilities.aggregations).ravel()  # [n * A]
+    if probabilities.selected_in_row is not None:
+        in_row = np.flatnonzero(probabilities.selected_in_row)
+        sets += [in_row] * (len(in_row) > 1)
+    means = np.array([probabilities.means(members) for members in sets])  # [n, A]
+    set_scores = (means * probabilities.aggregations).ravel()  # [n * A]
     is_other = probabilities.cells > -np.inf  # [k]
     is_other[indices] = False
     others = np.flatnonzero(is_other)
@@ -441,7 +506,7 @@ def best_others(
             break
         if index < len(set_scores):
             members, aggregation = divmod(index, len(probabilities.aggregations))
-            chosen, score = sets[members], means[members]
+            chosen, score = sets[members], means[members, aggregation]
         else:
             chosen, aggregation = others[[index - len(set_scores)]], _NONE
             score = probabilities.with_columns[chosen[0]]

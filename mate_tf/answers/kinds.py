@@ -19,7 +19,13 @@ class Decoding(NamedTuple):
 DECODINGS = {
     "table_qa": Decoding(
         decode_cells,
-        ("token_probabilities", "aggregation_logits", "column_logits", "token_logits"),
+        (
+            "token_probabilities",
+            "aggregation_logits",
+            "column_logits",
+            "token_logits",
+            "row_scores",
+        ),
     ),
     "classification": Decoding(decode_classes, ("class_logits",), needs_tables=False),
     "span_reading": Decoding(decode_spans, ("span_logits", "class_logits")),

@@ -66,7 +66,8 @@ class OnnxModel:
     """The outputs of a model for table questions, from its folder's graph and weights.
 
     Called on token features int32 [B, S]; returns what decoding reads: token_probabilities and
-    token_logits float32 [B, S]; perhaps column_logits [B, C] and aggregation_logits [B, A].
+    token_logits float32 [B, S]; perhaps column_logits [B, C], row_scores [B, S] and
+    aggregation_logits [B, A].
 
     Raises:
         FileNotFoundError: if the folder lacks the graph or its weights.
@@ -136,7 +137,8 @@ class OnnxModel:
 
 
 def _padded(values: np.ndarray, name: str, size: int) -> np.ndarray:
-    return np.pad(values, (0, size - len(values))) if name.startswith("token_") else values
+    is_by_token = name.startswith("token_") or name == "row_scores"
+    return np.pad(values, (0, size - len(values))) if is_by_token else values
 
 
 def graph_inputs(features: TokenFeatures, config: EncoderConfig) -> dict[str, np.ndarray]:
@@ -297,8 +299,9 @@ def head_outputs(
 ) -> dict[str, np.ndarray]:
     """The outputs of a model for table questions, as models/table_qa.py computes them.
 
-    From token_scores and column_scores float32 [S], and aggregation_logits [A], of one sequence
-    without padding, to the same and column_logits [C], token_logits and token_probabilities [S].
+    From token_scores, column_scores and row_scores float32 [S], and aggregation_logits [A], of one
+    sequence without padding, to the last two and column_logits [C], token_logits [S] and
+    token_probabilities [S].
     """
     width = config.max_num_columns
     columns = np.minimum(features.column_ids, width - 1)  # [S]
@@ -314,6 +317,8 @@ def head_outputs(
 
     token_logits = scores["token_scores"] / np.float32(config.temperature)
     outputs, logits = {"token_logits": token_logits}, token_logits.astype(np.float64)
+    if config.selects_rows:
+        outputs["row_scores"] = scores["row_scores"]
     if config.select_one_column:
         sums, numbers = (
             np.bincount(cell_columns, values, width)

@@ -18,7 +18,7 @@ from mate_tf.features.numeric import is_single
 from mate_tf.tables.columns import Convention, date_of, number_of
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.notations import CURRENCY_UNITS
-from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Coordinates, Question, Table, remember
 from mate_tf.tables.values import Cell, read_cell
 
@@ -49,9 +49,9 @@ def supervise(
     denotations. If no cell has the text and it is no number, it stands for the only cell of several
     lines whose first line it is: a name with a note below. Then it stands for the cells of its
     value, as each column is read: "10151" for "10,151", "$5.00" for "5", but not "3" for "3 km". A
-    value in more cells than the times it is given is not found. A question that its table does not
-    answer (ABSENT) has nothing to be found. A single answer that is a number also sets
-    `answer_number`, even if no cell holds it. Supervision that the question already has is kept.
+    value in more cells than the times it is given is not found. For ABSENT, YES and NO, which need
+    no cells, nothing is searched. A single answer that is a number also sets `answer_number`, even
+    if no cell holds it. Supervision that the question already has is kept.
 
     Before all that, the operator and its cells are derived from what the question mentions
     (operators.py), or from the cells that it already has; they say more than the text alone. An
@@ -64,7 +64,7 @@ def supervise(
     is what Python reads after commas, or several points, are removed: "1,23" is 1.23, and "nan" is
     a number. SupervisionError if there is no answer, or one is not found or in too many cells.
     """
-    if question.aggregation == ABSENT:
+    if question.aggregation and not OPERATORS[question.aggregation].needs_cells:
         return question
     known = None if original or question.aggregation else derived(table, question)
     if known is not None:

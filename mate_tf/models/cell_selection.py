@@ -164,6 +164,13 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     return column_loss + tf.where(has_labels, cell_loss, 0.0)
 
 
+def no_selection_loss(token_logits, cells: Cells):
+    """Binary cross-entropy of the body's cells where none is right: [B, S] to float32 [B]."""
+    in_body = tf.cast(cells.in_body, tf.float32)  # [B, K]
+    losses = tf.nn.softplus(mean_by_cell(token_logits, cells)) * in_body
+    return tf.reduce_sum(losses, axis=1) / (tf.reduce_sum(in_body, axis=1) + _EPSILON)
+
+
 def log_cell_probabilities(token_logits, cells: Cells):
     """Log-probability of each cell among all cells of the table's body: float32 [B, K].
 

@@ -12,8 +12,10 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import cell_selection
 from mate_tf.models.encoder_task import EncoderTask
-from mate_tf.tables.operators import ABSENT, operators_by_id
+from mate_tf.tables.operators import ABSENT, OPERATORS, operators_by_id
 from mate_tf.task_configs import TableQAConfig
+
+_MOST_ROWS = 512  # that the loss tells apart; later ones count as the last
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -24,6 +26,7 @@ class TableQuestionAnswering(EncoderTask):
 
         token_logits [B, S]: the score of each token, divided by the temperature.
         column_logits [B, C]: with `select_one_column`.
+        row_scores [B, S]: the score of each token for its row; with operators along a row.
         selection_logits [B, S]: the decision on each token; with `select_one_column` averaged over
             cells and without the other columns; with `cell_cross_entropy` the log-probability of
             its cell.
@@ -38,8 +41,12 @@ class TableQuestionAnswering(EncoderTask):
     def make_layers(self) -> None:
         config = self.task_config
         self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
-        options = config.select_one_column, config.init_cell_selection_weights_to_zero
-        self.cell_selection = CellSelectionHead(*options, name="cell_selection")
+        self.cell_selection = CellSelectionHead(
+            config.select_one_column,
+            config.init_cell_selection_weights_to_zero,
+            config.selects_rows,
+            name="cell_selection",
+        )
         self.aggregation = None
         if config.operators:
             self.aggregation = AggregationHead(len(config.operators), name="aggregation")
@@ -55,11 +62,13 @@ class TableQuestionAnswering(EncoderTask):
         config = self.task_config
         encoded = self.encoder(features, training=training)
         sequence_output = self.dropout(encoded.sequence_output, training=training)  # [B, S, D]
-        token_scores, column_scores = self.cell_selection(sequence_output)  # [B, S] each
+        token_scores, column_scores, row_scores = self.cell_selection(sequence_output)  # [B, S]
         cells = self._cells(features)
 
         token_logits = token_scores / config.temperature
         outputs = {"token_logits": token_logits}
+        if row_scores is not None:
+            outputs["row_scores"] = row_scores
         if config.select_one_column:
             columns = cell_selection.column_logits(
                 column_scores, cells, config.max_num_columns, config.allow_empty_column_selection
@@ -142,9 +151,34 @@ class TableQuestionAnswering(EncoderTask):
         if config.mask_examples_without_labels:
             loss = tf.where(tf.reduce_any(labels > 0, axis=1), loss, 0.0)
         if ABSENT in config.operators and "aggregation_function_id" in batch:
-            index = known_operators(config.operators, batch)
-            loss = tf.where(index == config.operators.index(ABSENT), 0.0, loss)  # nothing to select
+            loss = self._loss_by_operator(batch, outputs, loss)
         return loss
+
+    def _loss_by_operator(self, batch, outputs, loss):
+        """The selection loss [B], other than in a column for some operators.
+
+        ABSENT selects nothing. Along a row it is the loss of the row and the cells in it. A NO
+        without cells learns that none is selected; for a YES without cells they are unknown.
+        """
+        operators, labels = self.task_config.operators, batch["label_ids"]
+        index = tf.maximum(known_operators(operators, batch), 0)  # [B]
+        token_logits, features = outputs["token_logits"], TokenFeatures.from_dict(batch)
+
+        def is_one_of(*names: str) -> tf.Tensor:
+            return tf.gather([name in names for name in operators], index)  # [B]
+
+        if self.task_config.selects_rows:
+            rows = cell_selection.group_cells(
+                features.row_ids, features.column_ids, features.input_mask, _MOST_ROWS
+            )
+            row_logits = cell_selection.column_logits(outputs["row_scores"], rows, _MOST_ROWS)
+            row_loss = cell_selection.column_selection_loss(token_logits, row_logits, labels, rows)
+            along_row = (name for name in operators if OPERATORS[name].along_row)
+            loss = tf.where(is_one_of(*along_row), row_loss, loss)
+        has_none = ~tf.reduce_any(labels > 0, axis=1)
+        none_loss = cell_selection.no_selection_loss(token_logits, self._cells(features))
+        loss = tf.where(has_none & is_one_of("NO"), none_loss, loss)
+        return tf.where((has_none & is_one_of("YES")) | is_one_of(ABSENT), 0.0, loss)
 
     def _known_aggregation_loss(self, batch, outputs):
         return tf.nn.sparse_softmax_cross_entropy_with_logits(
@@ -194,18 +228,21 @@ def known_operators(operators: Sequence[str], batch: Mapping[str, tf.Tensor]) ->
 class CellSelectionHead(keras.layers.Layer):
     """Scores each token for its cell and for its column, in float32 whatever the encoder uses.
 
-    From the sequence output [B, S, D] to the token scores [B, S] and, with `select_one_column`, the
-    column scores [B, S], otherwise None. The weights are named as in the original's checkpoints.
+    From the sequence output [B, S, D] to the token scores [B, S]; with `select_one_column` the
+    column scores [B, S], otherwise None; and with `select_one_row` the row scores [B, S]. The
+    weights are named as in the original's checkpoints, which have none for rows.
     """
 
     def __init__(
         self,
         select_one_column: bool = True,
         initialize_to_zero: bool = False,
+        select_one_row: bool = False,
         name: str | None = None,
     ) -> None:
         super().__init__(dtype="float32", name=name)
         self.select_one_column = select_one_column
+        self.select_one_row = select_one_row
         self.initialize_to_zero = initialize_to_zero
 
     def build(self, input_shape) -> None:
@@ -220,13 +257,20 @@ class CellSelectionHead(keras.layers.Layer):
                 shape, initializer, name="column_output_weights"
             )
             self.column_output_bias = self.add_weight((), "zeros", name="column_output_bias")
+        if self.select_one_row:
+            self.row_output_weights = self.add_weight(shape, initializer, name="row_output_weights")
+            self.row_output_bias = self.add_weight((), "zeros", name="row_output_bias")
 
     def call(self, sequence_output):
         scores = tf.linalg.matvec(sequence_output, self.output_weights) + self.output_bias
-        if not self.select_one_column:
-            return scores, None
-        column_scores = tf.linalg.matvec(sequence_output, self.column_output_weights)
-        return scores, column_scores + self.column_output_bias
+        column_scores = row_scores = None
+        if self.select_one_column:
+            column_scores = tf.linalg.matvec(sequence_output, self.column_output_weights)
+            column_scores += self.column_output_bias
+        if self.select_one_row:
+            row_scores = tf.linalg.matvec(sequence_output, self.row_output_weights)
+            row_scores += self.row_output_bias
+        return scores, column_scores, row_scores
 
 
 class AggregationHead(keras.layers.Layer):

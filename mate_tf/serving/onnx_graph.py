@@ -108,6 +108,9 @@ def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Pat
     if task.select_one_column:
         graph.op("Add", *_scores(graph, scores, "column_output"), out="column_scores")
         outputs["column_scores"] = ["S"]
+    if task.selects_rows:
+        graph.op("Add", *_scores(graph, scores, "row_output"), out="row_scores")
+        outputs["row_scores"] = ["S"]
     if task.operators:
         first = graph.op("Gather", scores, graph.const([0], np.int64), axis=0)  # [1, D]
         pooled = graph.op("Tanh", graph.linear("encoder/pooler", first))

@@ -19,12 +19,16 @@ class Operator(NamedTuple):
         of_numbers: the result of the cells' numbers, one at least; None where the texts, ranks or
             dates of the cells decide (mate_tf/answers/answer.py).
         of_two: whether it takes exactly two cells.
+        along_row: whether it takes cells of one row, and not of one column.
+        needs_cells: whether there is no answer without cells.
     """
 
     source: str
     terms: tuple[str, str, str] | None = None
     of_numbers: Callable[[Sequence[float]], float] | None = None
     of_two: bool = False
+    along_row: bool = False
+    needs_cells: bool = True
 
 
 _COMPARED = Operator("comparison of", of_two=True)
@@ -45,13 +49,24 @@ OPERATORS: dict[str, Operator] = {
     ),
     # Which of the two, by what their rows are called; yes or no.
     **dict.fromkeys(("GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL"), _COMPARED),
-    ABSENT: Operator("not in"),
+    ABSENT: Operator("not in", needs_cells=False),
+    # Whether something holds, by the cells that show it; a NO may have none.
+    "YES": Operator("shown by", needs_cells=False),
+    "NO": Operator("shown by", needs_cells=False),
+    "HEADER": Operator("column of", along_row=True),
+    "SHARE": Operator("percentage of the column,", ("", " + ", " of all")),
+}
+OPERATORS |= {
+    f"ROW_{name}": OPERATORS[name]._replace(along_row=True)
+    for name in ("SUM", "AVERAGE", "MAX", "MIN", "DIFFERENCE")
 }
 TAPAS_OPERATORS = ("NONE", "SUM", "AVERAGE", "COUNT")
 # By the ids in records, of which TAPAS's are the first.
 _WITH_IDS = (
     *(*TAPAS_OPERATORS, "DISTINCT", "MAX", "MIN", "DIFFERENCE"),
     *("GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL", ABSENT),
+    *("YES", "NO", "HEADER", "SHARE"),
+    *("ROW_SUM", "ROW_AVERAGE", "ROW_MAX", "ROW_MIN", "ROW_DIFFERENCE"),
 )
 
 

@@ -95,7 +95,7 @@ def _check_example(
                 f"{', '.join(task.operators)}, got {index} ({operator or 'unknown'}) "
                 f"{name_example(example, where)}; set task.operators={','.join(OPERATORS)} for all"
             )
-        if operator == ABSENT:
+        if not OPERATORS[operator].needs_cells:
             return
     if split != "train" or not task.needs_labels:
         return

@@ -125,8 +125,7 @@ def test_as_many_cells_as_expected_are_counted_where_none_passes(probabilities, 
 
 
 def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
-    logits = [0.0] * len(OPERATORS)
-    logits[-1] = 4.0
+    logits = [4.0 * (name == "ABSENT") for name in OPERATORS]
     row_ids, column_ids = np.array(CELLS).T
     probabilities = [0.9 * (place == (2, 1)) for place in CELLS]
     config = TableQAConfig(operators=tuple(OPERATORS))

@@ -183,15 +183,20 @@ def test_any_cell_of_a_large_table_can_be_selected_alone_up_to_the_limits():
 
 @pytest.mark.parametrize("select_one_column", [False, True])
 @pytest.mark.parametrize("initialize_to_zero", [False, True])
-def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zero):
-    head = CellSelectionHead(select_one_column, initialize_to_zero, name="cell_selection")
-    tokens, columns = head(tf.random.stateless_normal([2, 5, 4], seed=[1, 2]))
+@pytest.mark.parametrize("select_one_row", [False, True])
+def test_head_has_the_checkpoints_variables(select_one_column, initialize_to_zero, select_one_row):
+    options = select_one_column, initialize_to_zero, select_one_row
+    head = CellSelectionHead(*options, name="cell_selection")
+    tokens, columns, rows = head(tf.random.stateless_normal([2, 5, 4], seed=[1, 2]))
     names = {variable.name: tuple(variable.shape) for variable in head.weights}
     expected = {"output_weights": (4,), "output_bias": ()}
     if select_one_column:
         expected |= {"column_output_weights": (4,), "column_output_bias": ()}
+    if select_one_row:
+        expected |= {"row_output_weights": (4,), "row_output_bias": ()}
     assert names == expected
     assert tokens.shape == (2, 5)
+    assert (rows is not None) == select_one_row
     assert (columns is not None) == select_one_column
     assert initialize_to_zero == (not np.any(tokens))
 
