@@ -159,7 +159,7 @@ def _not_like(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _ranked(table: TypedTable, rng: random.Random) -> Drawn:
     """The row with the second, third or fourth number from the top or the bottom."""
-    by = pick(table.select("number", "date"), rng)
+    by = pick(table.select("number"), rng)
     target = subject(table, rng, but=by)
     order, name = ordered_rows(table, by), rng.choice(("most", "least"))
     place = rng.choice((2, 2, 3, 4))
