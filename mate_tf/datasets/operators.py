@@ -19,6 +19,7 @@ from typing import Any
 from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.features.numeric import ranks, values_in_column
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Coordinates, Question, Table, remember
 
 _WORD = re.compile(r"\w+")
@@ -109,17 +110,37 @@ def derive(
     mentions = _Mentions(table, question.text)
     text = question.text.lower()
     if len(candidates) > 1:
-        return _listed(mentions, candidates)
+        return _listed(mentions, candidates) or _headers(table, mentions, question.answers)
     if number is not None:
         return _derive_number(table, text, mentions, candidates[0], number)
     if (answer := question.answers[0].strip().lower()) in ("yes", "no"):
         compared = _yes_or_no(table, text, mentions, answer == "yes")
-        return compared or _looked_up(mentions, candidates[0])
+        looked_up = compared or _looked_up(mentions, candidates[0])
+        return looked_up or _shown(mentions, answer.upper())
     return (
         _choice(table, text, mentions, candidates[0])
         or _looked_up(mentions, candidates[0])
         or _placed(table, text, mentions, candidates[0])
+        or _headers(table, mentions, question.answers)
     )
+
+
+def _shown(mentions: _Mentions, verdict: str) -> Derived:
+    """YES or NO, with the cell of the mentioned row in the named column, if there is one."""
+    column, rows = mentions.by_name[0], [row for row, columns in mentions.rows.items() if columns]
+    is_clear = len(rows) == 1 and mentions.columns[column] > 0
+    return _derived(verdict, rows if is_clear else (), column, "yes or no")
+
+
+def _headers(table: Table, mentions: _Mentions, answers: Sequence[str]) -> Derived | None:
+    """Columns that the answers name, with their cells in the one row that is mentioned."""
+    names = list(map(normalize_denotation, table.header))
+    texts = list(map(normalize_denotation, answers))
+    rows = [row for row, columns in mentions.rows.items() if columns]
+    if len(rows) != 1 or any(names.count(text) != 1 for text in texts):
+        return None
+    cells = tuple((rows[0], names.index(text)) for text in texts)
+    return Derived("HEADER", tuple(sorted(cells)), "names of columns")
 
 
 def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived | None:
@@ -194,10 +215,47 @@ def _derive_number(
         (says(text, "average") and _total(table, mentions, number, "AVERAGE"))
         or (says(text, "difference", "than", "apart") and _difference(table, mentions, number))
         or (says(text, "total") and _total(table, mentions, number, "SUM"))
+        or (says(text, "share") and _share(table, mentions, number))
         or (asks_count and _count(table, text, mentions, number))
         or (asks_count and _total(table, mentions, number, "SUM"))
         or in_cell
+        or _along_row(table, text, mentions, number)
     )
+
+
+def _share(table: Table, mentions: _Mentions, percent: float) -> Derived | None:
+    """Mentioned rows whose part of a column's sum, or of the number of rows, is the answer."""
+    for rows, by in mentions.sets:
+        for column in mentions.by_name:
+            numbers = table.column(column).numbers
+            given = [value for value in numbers if value is not None]
+            part, whole = float(len(rows)), float(table.num_rows)
+            if len(given) == len(numbers) and column != by:
+                part, whole = math.fsum(numbers[row] or 0.0 for row in rows), math.fsum(given)
+            if whole and abs(100 * part / whole - percent) <= 0.051:
+                return _derived("SHARE", rows, column, "a part of a column")
+    return None
+
+
+def _along_row(table: Table, text: str, mentions: _Mentions, number: float) -> Derived | None:
+    """The sum or the difference of the numbers of one mentioned row, in the named columns."""
+    rows = [row for row, columns in mentions.rows.items() if columns]
+    if len(rows) != 1:
+        return None
+    (row,) = rows
+    named = [column for column in range(table.num_columns) if mentions.columns[column] == 1.0]
+    numbers = {column: table.column(column).numbers[row] for column in named}
+    given = {column: value for column, value in numbers.items() if value is not None}
+    values = list(given.values())
+    if len(values) < 2:
+        return None
+    results = {"ROW_SUM": math.fsum(values)} if says(text, "total") else {}
+    if len(values) == 2 and says(text, "difference", "than", "apart"):
+        results["ROW_DIFFERENCE"] = abs(values[0] - values[1])
+    for name, result in results.items():
+        if math.isclose(result, number, rel_tol=1e-6, abs_tol=1e-6):
+            return Derived(name, tuple((row, column) for column in given), "numbers of a row")
+    return None
 
 
 def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -> Derived | None:
@@ -404,10 +462,17 @@ def derive_from_cells(
     texts = [normalize_denotation(table.rows[row][column]) for row, column in coordinates]
     if sorted(texts) == sorted(map(normalize_denotation, answers)):
         return Derived("NONE", coordinates, "given cells")
+    if texts and [text.strip().lower() for text in answers] in (["yes"], ["no"]):
+        return Derived(answers[0].strip().upper(), coordinates, "given cells")
+    names = sorted(normalize_denotation(table.header[column]) for _, column in coordinates)
+    is_along = len({row for row, _ in coordinates}) == 1
+    if is_along and names == sorted(map(normalize_denotation, answers)):
+        return Derived("HEADER", coordinates, "given cells")
     values = [table.column(column).numbers[row] for row, column in coordinates]
     given = [value for value in values if value is not None]
     if number is None or not texts:
         return None
+    is_along &= len(coordinates) > 1
     results = {"NONE": given[0]} if len(given) == len(texts) else {}
     if results and len(texts) > 1:
         results |= {"SUM": math.fsum(given), "AVERAGE": math.fsum(given) / len(given)}
@@ -417,5 +482,6 @@ def derive_from_cells(
     results |= {"COUNT": float(len(texts)), "DISTINCT": float(len(set(texts)))}
     for name, result in results.items():
         if math.isclose(result, number, rel_tol=1e-6, abs_tol=1e-6):
+            name = f"ROW_{name}" if is_along and f"ROW_{name}" in OPERATORS else name
             return Derived(name, coordinates, "given cells")
     return None

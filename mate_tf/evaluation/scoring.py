@@ -126,14 +126,27 @@ def _score_answer(prediction: Answer, question: Question, gold: _Gold) -> dict[s
     return {"denotation_accuracy": float(denotation_correct(prediction.items, gold))}
 
 
+_VERDICTS = [("no",), ("yes",)]  # by their class
+
+
 def _score_class(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(question.class_index is not None, question)
-    if prediction.answered and prediction.class_index is None:
+    index = _class_index(prediction)
+    if prediction.answered and index is None:
         raise ValueError(
             f"expected the class of a classifier, got the answer '{prediction.text}' (question "
             f"'{question.question_id}')"
         )
-    return {"accuracy": float(prediction.class_index == question.class_index)}
+    return {"accuracy": float(index == question.class_index)}
+
+
+def _class_index(prediction: Answer) -> int | None:
+    """The class; of a model for table questions 1 for yes and 0 for no, whichever it puts first."""
+    indices = (
+        one.class_index if one.items not in _VERDICTS else _VERDICTS.index(one.items)
+        for one in (prediction.guess, *prediction.alternatives)
+    )
+    return next((index for index in indices if index is not None), None)
 
 
 def _score_stated(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:

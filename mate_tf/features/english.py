@@ -75,6 +75,7 @@ _MEANINGS = {
     "same": r"same|equal|as \w+ as",
     "total": r"total|sum|combined|together|altogether|overall|in all",
     "average": r"average|mean|avg",
+    "share": r"percent|percentage|share|proportion|pct",
     "or": r"or",
     "one of two": r"\w+,? or (?!(?:more|less|fewer|higher|above|below)\b)\w+",
     "yes or no": r"^(?:is|are|was|were|do|does|did|has|have|had|can|will)\b(?!.*\bor\b)",
