@@ -236,6 +236,8 @@ def test_what_nothing_decides_is_left_open():
     *((["241"], [(2, 2), (3, 2)], "SUM"), (["120.5"], [(2, 2), (3, 2)], "AVERAGE")),
     *((["51"], [(2, 2), (3, 2)], "DIFFERENCE"), (["146"], [(2, 2), (3, 2), (4, 2)], "MAX")),
     *((["3"], [(row, 1) for row in range(6)], "DISTINCT"), (["Mars"], [(0, 0)], "")),
+    *((["yes"], [(2, 4)], "NONE"), (["no"], [(2, 4)], "NO"), (["Moons"], [(5, 2)], "HEADER")),
+    *((["1638"], [(1, 2), (1, 3)], "ROW_SUM"), (["1634"], [(1, 2), (1, 3)], "ROW_DIFFERENCE")),
 )
 def test_given_cells_have_the_operator_that_gives_the_answer(answers, cells, aggregation):
     asked = Question("?", answers=answers, answer_coordinates=cells)
