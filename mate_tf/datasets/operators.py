@@ -127,19 +127,25 @@ def derive(
 
 def _shown(mentions: _Mentions, verdict: str) -> Derived:
     """YES or NO, with the cell of the mentioned row in the named column, if there is one."""
-    column, rows = mentions.by_name[0], [row for row, columns in mentions.rows.items() if columns]
-    is_clear = len(rows) == 1 and mentions.columns[column] > 0
-    return _derived(verdict, rows if is_clear else (), column, "yes or no")
+    column, row = mentions.by_name[0], _mentioned_row(mentions)
+    is_clear = row is not None and mentions.columns[column] > 0
+    return _derived(verdict, (row,) if is_clear else (), column, "yes or no")  # type: ignore[arg-type]
+
+
+def _mentioned_row(mentions: _Mentions) -> int | None:
+    """The only row with a mentioned value that no other row has."""
+    rows = {rows[0] for rows, _ in mentions.sets if len(rows) == 1}
+    return rows.pop() if len(rows) == 1 else None
 
 
 def _headers(table: Table, mentions: _Mentions, answers: Sequence[str]) -> Derived | None:
     """Columns that the answers name, with their cells in the one row that is mentioned."""
     names = list(map(normalize_denotation, table.header))
     texts = list(map(normalize_denotation, answers))
-    rows = [row for row, columns in mentions.rows.items() if columns]
-    if len(rows) != 1 or any(names.count(text) != 1 for text in texts):
+    row = _mentioned_row(mentions)
+    if row is None or any(names.count(text) != 1 for text in texts):
         return None
-    cells = tuple((rows[0], names.index(text)) for text in texts)
+    cells = tuple((row, names.index(text)) for text in texts)
     return Derived("HEADER", tuple(sorted(cells)), "names of columns")
 
 
@@ -239,10 +245,9 @@ def _share(table: Table, mentions: _Mentions, percent: float) -> Derived | None:
 
 def _along_row(table: Table, text: str, mentions: _Mentions, number: float) -> Derived | None:
     """The sum or the difference of the numbers of one mentioned row, in the named columns."""
-    rows = [row for row, columns in mentions.rows.items() if columns]
-    if len(rows) != 1:
+    row = _mentioned_row(mentions)
+    if row is None:
         return None
-    (row,) = rows
     named = [column for column in range(table.num_columns) if mentions.columns[column] == 1.0]
     numbers = {column: table.column(column).numbers[row] for column in named}
     given = {column: value for column, value in numbers.items() if value is not None}
