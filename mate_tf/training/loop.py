@@ -27,7 +27,7 @@ from mate_tf.training.distribution import (
 )
 from mate_tf.training.optimizer import OPTIONS, SCHEDULES, BertAdamW
 from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
-from mate_tf.weights.run import BEST_FOLDER, weights_by_path, write_best
+from mate_tf.weights.run import BEST_FOLDER, latest_checkpoint, weights_by_path, write_best
 
 EVALUATIONS_FILE = "evaluations.jsonl"
 _SCALARS = ("step", "value", "loss", "start", "last_step", "num_since")  # of BestSoFar
@@ -83,7 +83,7 @@ def _train(
     optimizer = make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
-    best = BestSoFar(trainer.losses, config.start_tolerance)
+    best = BestSoFar(trainer.losses, config.start_tolerance, trainer.progress.ended)
     # Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
     # dict, without a word.
     weights = {path: weight.value for path, weight in weights_by_path(task.model).items()}
@@ -93,7 +93,7 @@ def _train(
         optimizer=[variable.value for variable in optimizer.variables],
         best=best,
     )
-    if latest := tf.train.latest_checkpoint(str(model_dir)):
+    if latest := latest_checkpoint(model_dir):
         _restore(checkpoint, latest)
         logging.info("resuming at step %d of %d in %s", step.numpy(), config.num_steps, model_dir)
     here = {"the config's checksum": zlib.crc32(repr(config).encode()), "step": int(step.numpy())}
@@ -101,6 +101,8 @@ def _train(
     with folder_to_write(model_dir) as folder, orbit_logs_to(logging.debug):
         for written in (folder, folder / BEST_FOLDER):
             remove_unfinished(written)
+        if latest and tf.train.latest_checkpoint(str(model_dir)) is None:
+            _write_list(folder, pathlib.Path(latest).name)
         save = tf.train.CheckpointManager(
             checkpoint, str(folder), max_to_keep=config.keep_checkpoints
         ).save
@@ -151,9 +153,25 @@ def _train(
         return metrics or controller.evaluate()
 
 
+def _write_list(folder: pathlib.Path, name: str) -> None:
+    """Writes TensorFlow's list of checkpoints anew, of one that may be removed later."""
+    logging.warning("%s names no whole checkpoint; %s is one", folder / "checkpoint", name)
+    saved = (folder / f"{name}.index").stat().st_mtime
+    with complete_text_file(folder / "checkpoint") as file:
+        file.write(
+            f'model_checkpoint_path: "{name}"\nall_model_checkpoint_paths: "{name}"\n'
+            f"all_model_checkpoint_timestamps: {saved}\nlast_preserved_timestamp: {saved - 1}\n"
+        )
+
+
 def _restore(checkpoint: tf.train.Checkpoint, prefix: str) -> None:
     try:
         checkpoint.restore(prefix).assert_existing_objects_matched()
+    except (tf.errors.OpError, IndexError, RuntimeError) as error:  # which TensorFlow raises
+        raise ValueError(
+            f"expected a whole checkpoint in {prefix}, got a damaged one ({error!s:.200}); "
+            f"remove its files, {prefix}.*, to go on from the one before"
+        ) from error
     except (AssertionError, ValueError) as error:
         reason = " ".join(str(error).split())
         raise ValueError(
@@ -211,8 +229,8 @@ def check_finite(variables: list[tf.Variable], step: int) -> None:
 
 
 def remove_unfinished(folder: pathlib.Path) -> None:
-    """Removes the rest of an unfinished checkpoint, which may fill a disk, and of its list."""
-    for file in folder.glob("checkpoint.tmp*"):
+    """Removes the rest of unfinished files and checkpoints, which may fill a disk."""
+    for file in (*folder.glob("checkpoint.tmp*"), *folder.glob("*.unfinished")):
         file.unlink()
     for path in folder.glob("ckpt-*_temp"):
         for file in path.iterdir():
@@ -221,7 +239,7 @@ def remove_unfinished(folder: pathlib.Path) -> None:
 
 
 def _what_is_left(model_dir: pathlib.Path) -> str:
-    latest = tf.train.latest_checkpoint(str(model_dir))
+    latest = latest_checkpoint(model_dir)
     if latest is None:
         return f"there is no checkpoint in {model_dir} yet"
     return f"the checkpoint of step {latest.rpartition('-')[2]} in {model_dir} is as it was"
@@ -239,10 +257,13 @@ class BestSoFar(tf.train.experimental.PythonState):
 
     Of two with the same value the one with the lower loss is better, and then the earlier one; one
     with NaN never is. That of the start, step 0, counts as the same within the tolerance. `losses`
-    are those of the steps since the latest, to which training adds.
+    are those of the steps since the latest, to which training adds, and `ended` the metrics of the
+    steps since the last point in TensorBoard, where SIGTERM ended them.
     """
 
-    def __init__(self, losses: list[float], tolerance: float = 0.0) -> None:
+    def __init__(
+        self, losses: list[float], tolerance: float = 0.0, ended: list[dict] | None = None
+    ) -> None:
         self.tolerance = tolerance
         self.step = 0
         self.value, self.loss = float("-inf"), float("inf")
@@ -250,6 +271,7 @@ class BestSoFar(tf.train.experimental.PythonState):
         self.last_step = -1
         self.num_since = 0
         self.losses = losses
+        self.ended = [] if ended is None else ended
 
     def add(self, step: int, value: float, loss: float) -> bool:
         """Takes the next evaluation and returns whether it is the best so far."""
@@ -282,11 +304,12 @@ class BestSoFar(tf.train.experimental.PythonState):
 
     def serialize(self) -> bytes:
         scalars = {name: getattr(self, name) for name in _SCALARS}
-        return json.dumps(scalars | {"losses": self.losses}).encode()
+        return json.dumps(scalars | {"losses": self.losses, "ended": self.ended}).encode()
 
     def deserialize(self, string_value: bytes) -> None:
         values = json.loads(string_value)
         self.losses[:] = values["losses"]
+        self.ended[:] = values.get("ended", ())  # earlier versions have none
         for name in _SCALARS:
             setattr(self, name, values[name])
 

@@ -16,10 +16,11 @@ from mate_tf.dataclass_json import differences, from_dict
 from mate_tf.paths import absolute, as_path, complete_file, is_remote
 from mate_tf.reading.text_files import complete_text_file, read_json
 from mate_tf.records.conversion_file import file_sha256
+from mate_tf.records.splits import QUESTIONS, has_questions, split_files
 from mate_tf.task_configs import model_kind
 from mate_tf.training.config import RunConfig, TableQATrainingConfig
 from mate_tf.training.kinds import TRAINING_KINDS
-from mate_tf.weights.run import read_run_config
+from mate_tf.weights.run import latest_checkpoint, read_run_config
 
 CONFIG_FILE = "config.json"
 INPUTS_FILE = "inputs.json"
@@ -62,7 +63,7 @@ def train_run(
         save_conversion,
     )
     from mate_tf.training.known_questions import known_records
-    from mate_tf.training.loop import train
+    from mate_tf.training.loop import explained, train
     from mate_tf.weights.initial import load_weights
 
     kind = TRAINING_KINDS[model_kind(config.task)]
@@ -71,7 +72,7 @@ def train_run(
     with tf.distribute.get_strategy().scope(), contextlib.ExitStack() as held:
         model = build_model(config)
         source = None
-        begins = tf.train.latest_checkpoint(model_dir) is None
+        begins = latest_checkpoint(model_dir) is None
         if init_checkpoint and begins:
             vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
@@ -87,12 +88,15 @@ def train_run(
         task = make_task(config, data_dir, model, evaluation, known)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():
+            held.enter_context(explained(model_dir))
             held.enter_context(_only_training(model_dir))
+            has_dev = has_questions(data_dir, "dev")
+            questions = {QUESTIONS: split_files(data_dir, "dev", QUESTIONS)} if has_dev else {}
             save_config(config, model_dir)
             save_conversion(config, data_dir, model_dir)
             inputs = RunInputs(
                 data_dir=absolute(data_dir),
-                files=data_files(record_files(config, data_dir)),
+                files=data_files(record_files(config, data_dir) | questions),
                 init_checkpoint=init_checkpoint,
                 init_revision=load_options.get("revision"),
                 reset_heads=load_options.get("reset_heads", False),
@@ -174,10 +178,13 @@ def save_inputs(
             file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
         return
     there = load_inputs(model_dir)
-    different = sorted({file.name for file in {*there.files} ^ {*inputs.files}})
+    names = {file.name for file in there.files}
+    # Earlier versions noted the records alone.
+    here = {it for it in inputs.files if it.name in names or not it.name.endswith(QUESTIONS)}
+    different = sorted({file.name for file in {*there.files} ^ here})
     if different and not may_differ:
         raise ValueError(
-            f"expected the records that the run in {model_dir} began with, got others in "
+            f"expected the data that the run in {model_dir} began with, got others in "
             f"{inputs.data_dir}: {', '.join(different)}; choose another folder for the run"
         )
     given = inputs.init_checkpoint
@@ -220,7 +227,7 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
                 f"{', '.join(different)}; choose another folder or the same config"
             )
         return
-    if latest := tf.train.latest_checkpoint(str(model_dir)):
+    if latest := latest_checkpoint(as_path(model_dir)):
         raise ValueError(
             f"expected a new folder or that of a run, got {model_dir} with the checkpoint "
             f"{pathlib.Path(latest).name} and without {CONFIG_FILE}; choose another folder"

@@ -127,7 +127,8 @@ class Progress:
     Metrics are tensors or numbers; "num_examples" and "num_tokens" are counts, the others are
     averaged over the steps that have them: each has a "loss" or a "known_loss". Tensors are read
     only when a line is due, so that steps can overlap. `num_steps` are those of the whole run, for
-    the time left.
+    the time left. `ended` are the metrics of a stretch that SIGTERM ended, which belong to the next
+    summary.
     """
 
     def __init__(
@@ -139,6 +140,7 @@ class Progress:
         self._began = clock()
         self._steps_done = 0
         self.losses: list[float] = []
+        self.ended: list[dict[str, float]] = []
         self.start()
 
     def start(self) -> None:
@@ -146,6 +148,10 @@ class Progress:
         self._started = self._line_started = self._clock()
         self._steps: list[Mapping] = []
         self._line: list[Mapping] = []
+
+    def end_early(self) -> None:
+        """Keeps the steps since `start` for the next summary."""
+        self.ended += ({name: float(step[name]) for name in step} for step in self._steps)
 
     def add(self, step: int, metrics: Mapping) -> None:
         """Takes the metrics of a step, whose number counts from 1."""
@@ -159,7 +165,12 @@ class Progress:
 
     def summary(self) -> dict[str, float]:
         """Means of the metrics, and examples and tokens a second, since `start`."""
-        return self._summary(self._steps, self._started)
+        means = self._summary(self._steps, self._started)
+        if self.ended:
+            whole = self._summary([*self.ended, *self._steps], self._started)
+            means = whole | {name: means[name] for name in means if name.endswith("_per_second")}
+            self.ended.clear()
+        return means
 
     def check_finite(self, step: int) -> None:
         """Adds to `losses` those since `start`; FloatingPointError with the first not finite."""
@@ -188,6 +199,7 @@ class Progress:
         shown = (f"{text} {means[name]:.4f}" for name, text in losses.items() if name in means)
         return (
             f"step {step}/{self._num_steps}  {'  '.join(shown)}  "
+            f"gradient norm {means['gradient_norm']:.2f}  "
             f"learning rate {means['learning_rate']:.2e}  "
             f"{means['examples_per_second']:.1f} examples/s  "
             f"{means['tokens_per_second']:.0f} tokens/s  {format_seconds(left)} left"
@@ -215,13 +227,13 @@ class Trainer(_AbstractTrainer):
         self._steps_per_loop = config.steps_per_loop
         self._optimizer = optimizer
         self._strategy = tf.distribute.get_strategy()
-        self._progress = Progress(config.num_steps)
+        self.progress = Progress(config.num_steps)
         self._batches: Iterator[Batch] | None = None
 
     @property
     def losses(self) -> list[float]:
         """Those of all steps so far that are not on known questions; others may clear the list."""
-        return self._progress.losses
+        return self.progress.losses
 
     @property
     def global_step(self) -> tf.Variable:
@@ -234,7 +246,7 @@ class Trainer(_AbstractTrainer):
         if self._batches is None:
             batches = functools.partial(self._task.train_dataset, first)
             self._batches = iter(distribute_batches(batches, self._accumulation_steps))
-        self._progress.start()
+        self.progress.start()
         last = first + int(num_steps)
         while done < last:
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
@@ -243,13 +255,14 @@ class Trainer(_AbstractTrainer):
                     metrics = {
                         _KNOWN if name == "loss" else name: metrics[name] for name in metrics
                     }
-                self._progress.add(done, metrics)
+                self.progress.add(done, metrics)
             # The same on all workers after the same step.
             if sum_over_workers([self._termination.is_asked])[0]:
-                self._progress.check_finite(done)
+                self.progress.check_finite(done)
+                self.progress.end_early()
                 raise Terminated
-        self._progress.check_finite(done)
-        return self._progress.summary()
+        self.progress.check_finite(done)
+        return self.progress.summary()
 
     def _train_steps(self, num_steps: int) -> list[Mapping[str, Any]]:
         """Makes steps in one call of a graph and returns the metrics of each."""
@@ -312,7 +325,10 @@ class Trainer(_AbstractTrainer):
         counts = {"num_examples": tf.shape(tf.nest.flatten(batch)[0])[0]}
         if "input_mask" in batch:
             counts["num_tokens"] = tf.reduce_sum(batch["input_mask"])
-        return means | {"learning_rate": learning_rate} | counts
+        # Before clipping; of several replicas the mean of their own.
+        norm = tf.linalg.global_norm([gradient for gradient, _ in used])
+        norm *= self._strategy.num_replicas_in_sync
+        return means | {"learning_rate": learning_rate, "gradient_norm": norm} | counts
 
     def _gradients(self, batch: Batch) -> Gradients:
         model = self._task.model

@@ -150,12 +150,22 @@ def _single(file, name: str) -> np.ndarray:
 
 
 def latest_checkpoint(folder: pathlib.Path) -> str | None:
-    """The prefix of the latest checkpoint in a folder; None if it has none."""
-    if not (folder / "checkpoint").exists():  # TensorFlow's list of them
+    """The prefix of the latest checkpoint in a folder; None if it has none.
+
+    It is the one that TensorFlow's list, the file `checkpoint`, names. Where the list is missing or
+    damaged, or names files that are gone, it is the whole one with the highest number.
+    """
+    whole = [
+        file.with_suffix("")
+        for file in folder.glob("ckpt-*.index")
+        if any(folder.glob(f"{file.stem}.data-*"))
+    ]
+    if not whole:
         return None
     import tensorflow as tf
 
-    return tf.train.latest_checkpoint(str(folder))
+    listed = tf.train.latest_checkpoint(str(folder))
+    return listed or str(max(whole, key=lambda path: int(path.name.rpartition("-")[2])))
 
 
 def run_weights(directory: str | pathlib.Path) -> RunWeights:

@@ -210,7 +210,7 @@ def test_both_models_answer_without_the_pipeline(made):
 def test_a_run_does_not_go_on_with_records_of_other_inputs(pipeline, copied, evidence):
     stages = pipeline(copied, dataclasses.replace(CONFIG, inputs=PointingInputs(evidence)))
     stages.create()
-    with pytest.raises(ValueError, match=r"expected the records that the run in .* began with"):
+    with pytest.raises(ValueError, match=r"expected the data that the run in .* began with"):
         stages.point()
 
 

@@ -9,8 +9,9 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.training.loop import train
+from mate_tf.weights.run import latest_checkpoint
 from tests import forked
-from tests.small import assert_same_features, cases
+from tests.small import assert_same_features, cases, scalars
 from tests.training import fault_runs
 from tests.training.fault_runs import CONFIG
 
@@ -158,3 +159,42 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
     tf.train.CheckpointManager(other, str(tmp_path), max_to_keep=1).save(checkpoint_number=3)
     with pytest.raises(ValueError, match=r"a checkpoint of this model .* in .*ckpt-3, got another"):
         train(task, CONFIG, tmp_path)
+
+
+def test_without_a_list_or_with_one_of_lost_files_the_newest_whole_checkpoint_goes_on(
+    whole, tmp_path
+):
+    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 1, "step")
+    process.join()
+    for damage in ("text", "no list", "lost files"):
+        if damage == "text":
+            (tmp_path / "checkpoint").write_text("model_check")
+        elif damage == "no list":
+            (tmp_path / "checkpoint").unlink()
+        else:
+            for file in tmp_path.glob("ckpt-7.*"):
+                file.unlink()
+        expected = 6 if damage == "lost files" else 7
+        assert latest_checkpoint(tmp_path) == str(tmp_path / f"ckpt-{expected}")
+    forked.finish(forked.start(fault_runs.run, tmp_path))
+    assert_same_end(tmp_path, whole)
+
+
+@pytest.mark.parametrize("kind", ["index", "data-00000-of-00001"])
+def test_a_damaged_checkpoint_is_named_with_what_to_do(tmp_path, kind):
+    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 1, "step")
+    process.join()
+    file = tmp_path / f"ckpt-7.{kind}"
+    file.write_bytes(file.read_bytes()[:-20])
+    with pytest.raises(ValueError, match=r"a whole checkpoint in .*ckpt-7, .*remove its files"):
+        train(fault_runs.make_task(), CONFIG, tmp_path)
+
+
+def test_a_point_in_tensorboard_is_that_of_a_run_that_sigterm_did_not_end(whole, tmp_path):
+    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 1, "step")
+    process.join()
+    forked.finish(forked.start(fault_runs.run, tmp_path))
+    actual, expected = (scalars(folder / "train") for folder in (tmp_path, whole))
+    assert {"loss", "learning_rate", "gradient_norm"} < expected.keys()
+    for tag in ("loss", "learning_rate", "gradient_norm"):
+        assert actual[tag] == pytest.approx(expected[tag], rel=1e-6), tag
