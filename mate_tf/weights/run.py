@@ -160,12 +160,12 @@ def latest_checkpoint(folder: pathlib.Path) -> str | None:
         for file in folder.glob("ckpt-*.index")
         if any(folder.glob(f"{file.stem}.data-*"))
     ]
-    if not whole:
+    if not (whole or (folder / "checkpoint").exists()):
         return None
     import tensorflow as tf
 
-    listed = tf.train.latest_checkpoint(str(folder))
-    return listed or str(max(whole, key=lambda path: int(path.name.rpartition("-")[2])))
+    newest = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
+    return tf.train.latest_checkpoint(str(folder)) or (newest and str(newest))
 
 
 def run_weights(directory: str | pathlib.Path) -> RunWeights:

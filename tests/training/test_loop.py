@@ -230,12 +230,12 @@ def test_a_line_is_due_every_few_seconds_with_short_durations(caplog):
     with caplog.at_level(logging.INFO, logger="absl"):
         for step, loss in enumerate([4.0, 2.0, 1.0], start=1):
             clock.now += 3.0
-            progress.add(
-                step, {"loss": loss, "learning_rate": 1e-4, "num_examples": 6, "num_tokens": 90}
-            )
+            rates = {"learning_rate": 1e-4, "gradient_norm": 0.5}
+            progress.add(step, {"loss": loss, **rates, "num_examples": 6, "num_tokens": 90})
     (record,) = caplog.records
     assert record.getMessage() == (
-        "step 2/10  loss 3.0000  learning rate 1.00e-04  2.0 examples/s  30 tokens/s  24s left"
+        "step 2/10  loss 3.0000  gradient norm 0.50  learning rate 1.00e-04  2.0 examples/s  "
+        "30 tokens/s  24s left"
     )
     clock.now += 100
     progress.start()  # the summary is of all steps since then

@@ -19,6 +19,7 @@ from mate_tf.training.config import (
 from mate_tf.training.examples import record_files
 from mate_tf.training.run import (
     INPUTS_FILE,
+    InputFile,
     RunInputs,
     _only_training,
     data_files,
@@ -143,3 +144,16 @@ def test_a_folder_has_one_training_at_a_time_and_nothing_else(tmp_path):
     with pytest.raises(ValueError, match=r"checkpoint bert_model.ckpt-1 and without config.json"):
         save_config(CONFIG, tmp_path)
     assert not (tmp_path / "config.json").exists()
+
+
+def test_questions_that_changed_are_noticed_unless_an_earlier_version_did_not_note_them(
+    inputs, tmp_path
+):
+    questions = [InputFile("dev.jsonl", digest) for digest in ("a", "b")]
+    first, changed = (dataclasses.replace(inputs, files=(*inputs.files, it)) for it in questions)
+    save_inputs(first, tmp_path, begins=True)
+    save_inputs(first, tmp_path, begins=False)
+    with pytest.raises(ValueError, match=r"expected the data that .* began with, .*: dev.jsonl;"):
+        save_inputs(changed, tmp_path, begins=False)
+    save_inputs(inputs, tmp_path, begins=True)
+    save_inputs(first, tmp_path, begins=False)
