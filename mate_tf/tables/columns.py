@@ -84,6 +84,7 @@ class Convention:
     day_first: bool | None = None  # None: undecided
     weak_multiples: bool = False  # "5 m" is 5 million
     unit: str = ""  # of the column's numbers, or of its name: "Weight (kg)"
+    in_hours: bool = True  # "2:30" is hours and minutes, not minutes and seconds
     kind: Literal["", "date", "time", "version"] = ""
 
 
@@ -241,18 +242,26 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
             ]
     parts = tuple(values), tuple(numbers), tuple(units)
     column = Column(name, kind, *parts, convention, tuple(assumed))
-    return dataclasses.replace(column, convention=_with_kind(column, are_versions))
+    return dataclasses.replace(column, convention=_with_kind(column, are_versions, cells))
 
 
-def _with_kind(column: Column, are_versions: bool) -> Convention:
+def _with_kind(column: Column, are_versions: bool, cells: Sequence[Cell]) -> Convention:
     """The column's convention with its unit, or with its kind where that reads a question."""
     if column.kind not in ("number", "duration"):
         kind: Any = column.kind if column.kind in ("date", "time") else ""
         return dataclasses.replace(column.convention, kind="version" if are_versions else kind)
     named = _NAMED_UNIT.fullmatch(column.name.lower())
     unit = _known_unit(column.unit) or (named[1] if named and not any(column.units) else "")
-    unit = "s" if column.kind == "duration" else unit
-    return dataclasses.replace(column.convention, unit=unit if unit in UNITS else "")
+    is_duration = column.kind == "duration"
+    unit = "s" if is_duration else unit
+    has_minutes = any(len(cell.clock) == 2 for cell in cells) or not any(
+        value is not None and value >= 3600 for value in column.numbers
+    )
+    return dataclasses.replace(
+        column.convention,
+        unit=unit if unit in UNITS else "",
+        in_hours=not is_duration or _is_of_hours(column.name) or not has_minutes,
+    )
 
 
 def _are_versions(cells: Sequence[Cell], name: str) -> bool:
