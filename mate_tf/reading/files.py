@@ -26,7 +26,14 @@ from mate_tf.reading.markdown import is_markdown, read_markdown_rows
 from mate_tf.reading.markups import is_jira, read_jira_rows, read_latex_rows
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
-from mate_tf.reading.printed import is_box, is_records, read_box_rows, read_record_rows
+from mate_tf.reading.printed import (
+    is_box,
+    is_open_box,
+    is_records,
+    read_box_rows,
+    read_open_box_rows,
+    read_record_rows,
+)
 from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
@@ -122,6 +129,12 @@ FORMATS = {
         "",
         "encoding header_rows",
         lambda it: read_box_rows(it.text, it.name),
+    ),
+    "open box": Format(
+        "a printed box without bars between its columns",
+        "",
+        "encoding header_rows",
+        lambda it: read_open_box_rows(it.text, it.name),
     ),
     "records": Format(
         "printed records",
@@ -455,6 +468,8 @@ def kind_of_text(text: str, named: str | None = None) -> str:
         return "jira"
     if is_box(text):
         return "box"
+    if is_open_box(text):
+        return "open box"
     if is_records(text):
         return "records"
     if named == "markdown" or is_markdown(text):

@@ -3,7 +3,10 @@
 import itertools
 import re
 
+from mate_tf.reading.header import is_value
 from mate_tf.reading.layout import MOST_CELLS
+from mate_tf.tables.units import UNITS
+from mate_tf.tables.values import read_cell
 
 _RUN = re.compile(r"\S {2,}(?=\S)")
 _RULE = re.compile(r" *[-=\u2500-\u257f]{2}[-=\u2500-\u257f ]*")
@@ -46,7 +49,7 @@ def cut_by_blanks(text: str) -> list[list[str]]:
     for number in range(1, min(_MOST_TITLES, len(shown) - 1)):
         title = shown[number - 1]
         below = _spans(shown[number:])
-        if _RUN.search(title.strip()):
+        if _RUN.search(title.strip().replace(", ", ",")):
             break
         if len(below) > len(spans) and _is_title(title, len(below)):
             first, spans = number, below
@@ -55,6 +58,7 @@ def cut_by_blanks(text: str) -> list[list[str]]:
         if len(above) <= len(spans):
             break
         last, spans = last - 1, above
+    shown[first], spans = _with_last_name_apart(shown[first:last], spans)
     rows = _cut(shown, spans)
     cells = (cell for row in rows[first:last] for cell in row[:-1])
     if len(spans) < 2 or any(map(_RUN.search, cells)) or _has_runs([row[-1] for row in rows]):
@@ -86,7 +90,8 @@ def _has_runs(lines: list[str]) -> bool:
 def _is_title(line: str, num_columns: int) -> bool:
     words = line.split()
     has_numbers = any(word[0].isdigit() for word in words)
-    return len(words) < num_columns or line.startswith("#") or not has_numbers
+    is_list = line.count(", ") > 2  # as above the columns of `w`
+    return len(words) < num_columns or line.startswith("#") or not has_numbers or is_list
 
 
 def _spans(lines: list[str]) -> list[tuple[int, int]]:
@@ -111,6 +116,27 @@ def _spans(lines: list[str]) -> list[tuple[int, int]]:
             merged.append((begin, end))
         is_before = is_part and not is_near
     return merged
+
+
+def _with_last_name_apart(
+    lines: list[str], spans: list[tuple[int, int]]
+) -> tuple[str, list[tuple[int, int]]]:
+    """The first line, and columns of which the last is cut in two where its names are a place off.
+
+    So `w` prints "PCPU WHAT" above "0.05s vim": values end where the second name begins.
+    """
+    header, *body = lines
+    begin, end = spans[-1]
+    place = header.rstrip().rfind(" ") + 1
+    is_pair = place > begin and "" not in header[begin:place].split(" ")[:-1]
+    values, others = zip(*((it[begin:place], it[place + 1 :].strip()) for it in body), strict=True)
+    are_apart = is_pair and all(others) and {line[place : place + 1] for line in body} == {" "}
+    if not are_apart or not all(is_value(read_cell(value)) for value in values):
+        return header, spans
+    if UNITS.issuperset(others) or any(is_value(read_cell(other)) for other in others):
+        return header, spans
+    header = f"{header[: place - 1]} {header[place - 1 :]}"
+    return header, [*spans[:-1], (begin, place), (place, end)]
 
 
 def _cut(lines: list[str], spans: list[tuple[int, int]]) -> list[list[str]]:

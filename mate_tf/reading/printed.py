@@ -3,12 +3,16 @@
 import re
 from typing import Any
 
+from mate_tf.reading.fixed_width import cut_by_blanks
 from mate_tf.reading.layout import Rows
 
 _BARS = re.compile("[\u2502\u2503\u2506\u2507\u250a\u250b\u2551\u254e\u254f]")
 _RULE = re.compile(r"(?m)^[ \t]*[\u2500-\u257f][\u2500-\u257f ]*[\u2500-\u257f][ \t]*$")
 _DASHES = re.compile(r"-+|\u2500+|")
 _HIDDEN = re.compile(r"\.\.\.|[\u2026\u00b7\u22ee]|")
+_OPEN_RULE = re.compile(r"[ \t]*[|+]?-[-+|]+-[|+]?[ \t]*")
+_RUN = re.compile(r"\S {2,}(?=\S)")
+_NUMBER = re.compile(r"^ *\d+\.(?= \|)")
 _RECORD = re.compile(r"(?m)^(?:-\[ RECORD \d+ \][-+]*|\*{5,} *\d+\. row *\*{5,})[ \t]*$")
 
 
@@ -54,6 +58,37 @@ def read_box_rows(text: str, name: str) -> Rows:
     return Rows(
         kept, range(1, len(kept) + 1), name, "row", True, len(header), "".join(titles[:1]), assumed
     )
+
+
+def is_open_box(text: str) -> bool:
+    """Whether blanks separate the columns within a box of |, + and -, as Stata prints tables."""
+    lines = text[:20_000].splitlines()
+    rows = [line for line in lines if "|" in line and not _OPEN_RULE.fullmatch(line)]
+    has_rule = any(_OPEN_RULE.fullmatch(line) and not line.isspace() for line in lines)
+    have_runs = [any(map(_RUN.search, line.split("|"))) for line in rows]
+    return has_rule and len(rows) > 1 and 2 * sum(have_runs) > len(rows)
+
+
+def read_open_box_rows(text: str, name: str) -> Rows:
+    """The rows of a table in a box that has no bars between its columns, without their numbers.
+
+    ValueError if places that are blank in all lines do not separate the columns.
+    """
+    titles, lines = [], []
+    for line in text.splitlines():
+        if line.startswith(". "):  # a command
+            titles.append(line.removeprefix(". ").strip())
+        elif not _OPEN_RULE.fullmatch(line):
+            lines.append(_NUMBER.sub(lambda it: " " * len(it[0]), line).replace("|", " "))
+    filled = list(filter(str.strip, lines))
+    while len(filled) > 2 and not _RUN.search(filled[0].strip()) and _RUN.search(filled[1]):
+        titles.append(filled.pop(0).strip())  # a name over several columns
+    rows = cut_by_blanks("\n".join(filled))
+    if not rows:
+        raise ValueError("expected columns that blanks separate in a box, got others; print bars")
+    assumed = [f"'{title}' above it is the title." for title in titles[:1]]
+    numbers = range(1, len(rows) + 1)
+    return Rows(rows, numbers, name, "row", True, title=" ".join(titles[:1]), assumed=assumed)
 
 
 def _joined(rows: list[list[str]]) -> list[str]:
