@@ -9,12 +9,13 @@ from mate_tf.tables.units import UNITS
 from mate_tf.tables.values import read_cell
 
 _RUN = re.compile(r"\S {2,}(?=\S)")
+_RUN_OF_NAMES = re.compile(r"[^\s,.:] {2,}(?=\S)")  # not "5 days,  2:15"
 _RULE = re.compile(r" *[-=\u2500-\u257f]{2}[-=\u2500-\u257f ]*")
 _RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns
 _BOX = re.compile("[\u2500-\u257f]")
 _WORD = re.compile("[^ ]+")
 _LONGEST_LINE = 10_000  # characters
-_MOST_TITLES = 4
+_MOST_TITLES = 6
 _LEAST_SHARE = 0.6  # of the lines that have runs of blanks
 _LINES_LOOKED_AT = 200
 
@@ -28,9 +29,11 @@ def cut_by_rule(text: str) -> list[list[str]]:
     if len(lines) * len(starts) > MOST_CELLS:
         return []
     lines[1] = ""
+    last = max(number for number, line in enumerate(lines) if line.strip())
+    notes = [lines.pop(last).strip()] if last > 3 and not lines[last - 1].strip() else []
     if any(line[start - 1 : start].strip() for line in lines for start in starts[1:]):
-        return []  # a cell, or a note, is longer
-    return _cut(lines, list(itertools.zip_longest(starts, starts[1:])))
+        return []  # a cell is longer
+    return [*_cut(lines, list(itertools.zip_longest(starts, starts[1:]))), *([it] for it in notes)]
 
 
 def cut_by_blanks(text: str) -> list[list[str]]:
@@ -49,9 +52,10 @@ def cut_by_blanks(text: str) -> list[list[str]]:
     for number in range(1, min(_MOST_TITLES, len(shown) - 1)):
         title = shown[number - 1]
         below = _spans(shown[number:])
-        if _RUN.search(title.strip().replace(", ", ",")):
+        if _RUN_OF_NAMES.search(title.strip()):
             break
-        if len(below) > len(spans) and _is_title(title, len(below)):
+        is_comment = title.startswith("#") and len(title.split()) != len(below)
+        if (len(below) > len(spans) or is_comment) and _is_title(title, len(below)):
             first, spans = number, below
     while last > first + 2 and not _RUN.search(shown[last - 1].strip()):
         above = _spans(shown[first : last - 1])

@@ -13,7 +13,9 @@ _HIDDEN = re.compile(r"\.\.\.|[\u2026\u00b7\u22ee]|")
 _OPEN_RULE = re.compile(r"[ \t]*[|+]?-[-+|]+-[|+]?[ \t]*")
 _RUN = re.compile(r"\S {2,}(?=\S)")
 _NUMBER = re.compile(r"^ *\d+\.(?= \|)")
-_RECORD = re.compile(r"(?m)^(?:-\[ RECORD \d+ \][-+]*|\*{5,} *\d+\. row *\*{5,})[ \t]*$")
+_PAIR = re.compile(r"[ \t]*([^\W\d][^:=|,;\t]{0,60}?)[ \t]*[:=|](?:[ \t]+(.*))?")
+_BLANK_LINES = re.compile(r"\n(?:[ \t\r]*\n)+")
+_RECORD = re.compile(r"(?m)^(?:\+?-\[ RECORD \d+ \][-+]*|\*{5,} *\d+\. row *\*{5,})[ \t]*$")
 
 
 def is_box(text: str) -> bool:
@@ -33,8 +35,8 @@ def read_box_rows(text: str, name: str) -> Rows:
         if _RULE.match(line):
             groups.append([])
         elif _BARS.search(line):
-            cells = _BARS.split(line.strip())
-            groups[-1].append([cell.strip() for cell in cells[1:-1]])
+            cells = [cell.strip() for cell in _BARS.split(line)]
+            groups[-1].append(cells[1:-1] if _BARS.match(line.strip()) else cells)
         elif line.strip() and not any(groups):
             titles.append(line.strip())
     header, *bodies = list(filter(None, groups)) or [[]]
@@ -96,17 +98,29 @@ def _joined(rows: list[list[str]]) -> list[str]:
 
 
 def is_records(text: str) -> bool:
-    """Whether a text begins with the line above a row of psql -x or of MySQL's output in rows."""
-    return _RECORD.match(text.lstrip()) is not None
+    """Whether a text has a name and a value in each line, of one row below the other.
+
+    So print psql -x and MySQL, with a line above each row, and PowerShell and DuckDB, with a blank
+    line between two.
+    """
+    if _RECORD.match(text.lstrip()):
+        return True
+    if not _PAIR.match(text.lstrip("\r\n")):
+        return False
+    blocks = _BLANK_LINES.split(text[:20_000].strip())
+    pairs = [list(map(_PAIR.fullmatch, block.splitlines())) for block in blocks]
+    firsts = {block[0] and block[0][1] for block in pairs}
+    return len(pairs) > 1 and len(pairs[0]) > 1 and len(firsts) == 1 and all(map(all, pairs[:-1]))
 
 
 def read_record_rows(text: str, name: str) -> Rows:
     """The rows of a table that is printed as a name and a value in each line."""
+    has_lines = _RECORD.match(text.lstrip()) is not None
+    blocks = _RECORD.split(text)[1:] if has_lines else _BLANK_LINES.split(text.strip())
     records = []
-    for block in _RECORD.split(text)[1:]:
-        mark = "|" if "|" in block else ":"
-        pairs = (line.split(mark, 1) for line in block.splitlines() if mark in line)
-        records.append({key.strip(): value.strip() for key, value in pairs})
+    for block in blocks:
+        pairs = (_PAIR.fullmatch(line.strip("| ")) for line in block.splitlines())
+        records.append({pair[1]: (pair[2] or "").strip() for pair in pairs if pair})
     header = list(dict.fromkeys(key for record in records for key in record))
     rows: list[list[Any]] = [header, *([record.get(key) for key in header] for record in records)]
     return Rows(rows, range(1, len(rows) + 1), name, header_rows=1)

@@ -12,7 +12,8 @@ from typing import NamedTuple
 # Each family: names of a unit, and how many base units it is; names are in lower case, except where
 # a small letter is a thousandth and a capital one a million.
 _FAMILIES = {
-    "size": "b byte bytes 1; bit bits 0.125; kb kilobyte kilobytes 1e3; "
+    "size": "b byte bytes 1; bit bits 0.125; kbit 125; mbit 125e3; gbit 125e6; "
+    "kb kilobyte kilobytes 1e3; "
     "mb megabyte megabytes 1e6; gb gigabyte gigabytes 1e9; tb terabyte terabytes 1e12; pb 1e15; "
     "kib 1024; mib 1048576; gib 1073741824; tib 1099511627776; pib 1125899906842624",
     "mass": "g gram grams gr 1; mg 1e-3; µg mcg ug 1e-6; "
@@ -26,7 +27,7 @@ _FAMILIES = {
     "sq|mi sq|miles mi2 mi² 2589988.110336",
     "volume": "l litre litres liter liters 1; ml 1e-3; cl 1e-2; dl 0.1; hl 100; m3 m³ 1e3; "
     "cm3 cm³ cc 1e-3; gal gallon gallons 3.785411784; qt quart quarts 0.946352946; "
-    "pint pints 0.473176473; cup cups 0.2365882365; tbsp 0.01478676478125; tsp 0.00492892159375",
+    "pint pints pt 0.473176473; cup cups 0.2365882365; tbsp 0.01478676478125; tsp 0.00492892159375",
     "time": "s sec secs sec. second seconds sek sek. sekunden secondes 1; ms msec 1e-3; "
     "µs us 1e-6; ns 1e-9; m min mins min. minute minutes minuten 60; "
     "h hr hrs hour hours std std. stunde stunden heures 3600; d day days tag tage jours 86400; "
@@ -48,6 +49,7 @@ _FAMILIES = {
     "temperature": "°c c 1 273.15; °f f 0.5555555555555556 255.3722222222222; k °k 1",
     "share": "% 1; ‰ 0.1",
     "angle": "° 1",
+    "pixels": "px pixel pixels 1",
     "times": "x 1",
 }
 
