@@ -181,17 +181,17 @@ _OTHERS = {
 }
 # What texts that hold no table, or one in a notation that is not read, begin with.
 _OTHER_TEXTS = {
-    "a dump of SQL": r"(?:(?:--|/\*|SET |BEGIN|PRAGMA ).*\n\s*)*"
-    r"(?:CREATE (?:TABLE|DATABASE|SCHEMA|INDEX)\b|(?:INSERT|REPLACE) INTO\b|DROP TABLE\b"
-    r"|COPY .* FROM stdin\b"
+    "a dump of SQL": r"(?:(?:--|/\*|SET |BEGIN|PRAGMA |USE \w+;).*\n\s*)*"
+    r"(?:CREATE (?:TABLE|DATABASE|SCHEMA|INDEX)\b|(?:INSERT|REPLACE) INTO\b|(?:DROP|ALTER) TABLE\b"
+    r"|COPY .* FROM stdin\b|WITH \w+ AS \("
     r"|SELECT\s[\w*`\".,()\s]{1,500}?\sFROM\s+[\w`\".]+\s*(?:;|\n|(?:WHERE|JOIN|ORDER|GROUP)\b))",
     "ARFF": r"(?:%.*\n\s*)*@relation\b",
     "MediaWiki": r"(?:.*\n){0,50}\{\|.*\n[|!]|\{\|",
     "AsciiDoc": r"(?:\[.*\]\n|\.\w.*\n|=+ .*\n\s*)*\|===",
     "an ini file": r"(?:(?:[#;].*|[\w.-]+ *=.*)\n\s*)*\[{1,2}[\w .:-]+\]{1,2}[ \t]*\n"
     r"(?:[#;].*\n)*[\w. -]+=",
-    "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
-    r"[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
+    "a log": r"(?:#.*\n){0,5}#Fields: |#separator |\[ *\d+\.\d{6}\] "
+    r"|\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
     r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
     r"|(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL):[\w.]+:"
     r"|\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d[\d:.,]*(?:Z|[+-][\d:]+)?\]? "
@@ -216,9 +216,9 @@ _OTHER_TEXTS = {
 _OTHER_TEXTS_BEGIN = {what: re.compile(rf"\s*(?:{it})", re.I) for what, it in _OTHER_TEXTS.items()}
 _PAIRS = "a name and a value in each line"
 _YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
-_YAML_FIRST = re.compile(r"- +(?:[\w -]+: |\{).*|[\w-]+:\s*")
+_YAML_FIRST = re.compile(r"- +(?:[\w -]+: |\{).*|[\w-]+:\s*(?:&\w+)?")
 _PAIR = re.compile(r"([^\W\d][\w.-]*(?: [\w.-]+)*) ?(?:= ?|: |:$)(?:[^\s=,;|]+(?: [^\s=,;|]+)*)?")
-_YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
+_YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. <-]+:(?:\s.*)?|(?<=- ).*)")
 _TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
@@ -449,7 +449,7 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
 
 def _refuse_other_texts(begin: str) -> None:
     for what, expression in _OTHER_TEXTS_BEGIN.items():
-        if expression.match(begin):
+        if expression.match(begin.lstrip()):
             raise _other(what)
     lines = [line for line in begin.split("\n")[:-1] if not _YAML_COMMENT.fullmatch(line)]
     if len(lines) > 1 and _YAML_FIRST.fullmatch(lines[0]) and all(map(_YAML_LINE.fullmatch, lines)):
@@ -487,10 +487,10 @@ def kind_of_text(text: str, named: str | None = None) -> str:
         return "latex"
     if is_jira(text):
         return "jira"
-    if is_box(text):
-        return "box"
     if is_open_box(text):
         return "open box"
+    if is_box(text):
+        return "box"
     if is_records(text):
         return "records"
     if named == "markdown" or is_markdown(text):

@@ -8,6 +8,8 @@ from mate_tf.reading.layout import Rows
 
 _BARS = re.compile("[\u2502\u2503\u2506\u2507\u250a\u250b\u2551\u254e\u254f]")
 _RULE = re.compile(r"(?m)^[ \t]*[\u2500-\u257f][\u2500-\u257f ]*[\u2500-\u257f][ \t]*$")
+_NAMED_RULE = re.compile("[\u250c\u250f]\u2500*(.*\\w.*?)\u2500*[\u2510\u2513]")
+_ASCII = {ord(bar): "|" for bar in "\u2502\u2503"} | {ord("\u2500"): "-", ord("\u253c"): "+"}
 _DASHES = re.compile(r"-+|\u2500+|")
 _HIDDEN = re.compile(r"\.\.\.|[\u2026\u00b7\u22ee]|")
 _OPEN_RULE = re.compile(r"[ \t]*[|+]?-[-+|]+-[|+]?[ \t]*")
@@ -34,6 +36,8 @@ def read_box_rows(text: str, name: str) -> Rows:
     for line in text.splitlines():
         if _RULE.match(line):
             groups.append([])
+        elif names := _NAMED_RULE.fullmatch(line.strip()):  # of ClickHouse
+            groups += [[re.split("\u2500*[\u252c\u2533]\u2500*", names[1])], []]
         elif _BARS.search(line):
             cells = [cell.strip() for cell in _BARS.split(line)]
             groups[-1].append(cells[1:-1] if _BARS.match(line.strip()) else cells)
@@ -63,8 +67,8 @@ def read_box_rows(text: str, name: str) -> Rows:
 
 
 def is_open_box(text: str) -> bool:
-    """Whether blanks separate the columns within a box of |, + and -, as Stata prints tables."""
-    lines = text[:20_000].splitlines()
+    """Whether blanks separate the columns within a box, as Stata and Julia print tables."""
+    lines = text[:20_000].translate(_ASCII).splitlines()
     rows = [line for line in lines if "|" in line and not _OPEN_RULE.fullmatch(line)]
     has_rule = any(_OPEN_RULE.fullmatch(line) and not line.isspace() for line in lines)
     have_runs = [any(map(_RUN.search, line.split("|"))) for line in rows]
@@ -77,7 +81,7 @@ def read_open_box_rows(text: str, name: str) -> Rows:
     ValueError if places that are blank in all lines do not separate the columns.
     """
     titles, lines = [], []
-    for line in text.splitlines():
+    for line in text.translate(_ASCII).splitlines():
         if line.startswith(". "):  # a command
             titles.append(line.removeprefix(". ").strip())
         elif not _OPEN_RULE.fullmatch(line):

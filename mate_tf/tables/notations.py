@@ -32,8 +32,8 @@ TOTAL = re.compile(
     r"(?:grand |sub-?)?totals?\b.*|.*\btotals?:?|(?:sum|overall|all|altogether):?|sum of .*|"
     r"(?:gesamt|summe|insgesamt|zwischensumme|zusammen|totale|totales|totaux|suma|summa|somma|soma|"
     r"итого|всего|合計|合计|总计|總計|小計|小计|총계|합계).*|"
-    r"(?:ensemble|net|netto|closing balance|razem|ogółem|toplam|genel toplam|totaal|totalt|i alt|"
-    r"yhteensä|összesen|celkem|"
+    r"(?:ensemble|net(?:to)?(?: (?:profit|income|result))?|closing balance|razem|ogółem|toplam|"
+    r"genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|"
     r"spolu|ukupno|skupaj|jumlah|tổng|tổng cộng|σύνολο|разом|общо|รวม|รวมทั้งสิ้น|"
     r"कुल|कुल योग|المجموع|الإجمالي|"
     r'סה"כ|סך הכל|σ|∑)[: ]*'
@@ -308,6 +308,7 @@ _SPELLINGS = (
     (r"(\d[\d.,]*) ?° ?[sw]", r"-\1°"),  # south and west
     (r"(\d[\d.,]*) ?° ?[ne]", r"\1°"),
     (r"(\d[\d.,]*) ?(?:±|\+/-) ?\d[\d.,]*(.*)", r"\1\2"),  # with its error
+    (r"(\d[\d.,]* ?[a-z]+)\^([23])", r"\1\2"),
     (r"(\d{1,4}) ?(?:bce?|b\.c\.|v\. ?chr\.?)", r"-\1"),
     (r"(\d{1,4}) ?(?:ad|ce|a\.d\.|n\. ?chr\.?)", r"\1"),
     (rf"(.*\d ?)(mds?|mrd|mio|mln|bn)\.?({_CURRENCY})", r"\1\2 \3"),
