@@ -55,6 +55,25 @@ def import_tensorflow() -> None:
         ) from None
 
 
+# --- pandas, 2 and 3 ---
+
+
+def shown_frame(styler: Any) -> Any:
+    """The data frame of a Styler without the rows, columns and index that it hides.
+
+    `Styler.export` says of the index alone whether it is hidden.
+    """
+    frame = styler.data
+    shown = [
+        [number for number in range(size) if number not in set(hidden)]
+        for size, hidden in zip(
+            frame.shape, (styler.hidden_rows, styler.hidden_columns), strict=True
+        )
+    ]
+    levels = [level for level, is_hidden in enumerate(styler.hide_index_) if is_hidden]
+    return frame.iloc[shown[0], shown[1]].reset_index(level=levels, drop=True)
+
+
 # --- TensorFlow, 2.20 and 2.21 ---
 
 

@@ -244,7 +244,7 @@ def question_values(text: str, convention: Convention) -> tuple[NumericValue, ..
         if date is not None:
             values.append(date)
         elif number is None and cell.clock:
-            time = seconds_of_clock(cell.clock)
+            time = seconds_of_clock(cell.clock, convention.in_hours)
             values.append(Date(None, None, None, time) if convention.kind == "date" else time)
         elif cell.duration is not None:
             values.append(cell.duration)

@@ -180,7 +180,8 @@ def _find_delimiter(text: str, usual: str) -> str:
     if best_share < _LEAST_SHARE:
         if _has_words_in_columns(lines):
             return " "
-        return usual if lines and usual in lines[0] else ""
+        is_usual = bool(lines) and usual in lines[0] and not cut_by_blanks(head)
+        return usual if is_usual else ""
     return best
 
 

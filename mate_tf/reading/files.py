@@ -23,10 +23,17 @@ from mate_tf.reading.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.reading.html import declared_encoding, read_html_rows
 from mate_tf.reading.layout import MOST_CELLS, Rows, lay_out
 from mate_tf.reading.markdown import is_markdown, read_markdown_rows
-from mate_tf.reading.markups import is_jira, read_jira_rows, read_latex_rows
+from mate_tf.reading.markups import is_jira, is_latex, read_jira_rows, read_latex_rows
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
-from mate_tf.reading.printed import is_box, is_records, read_box_rows, read_record_rows
+from mate_tf.reading.printed import (
+    is_box,
+    is_open_box,
+    is_records,
+    read_box_rows,
+    read_open_box_rows,
+    read_record_rows,
+)
 from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
@@ -123,6 +130,12 @@ FORMATS = {
         "encoding header_rows",
         lambda it: read_box_rows(it.text, it.name),
     ),
+    "open box": Format(
+        "a printed box without bars between its columns",
+        "",
+        "encoding header_rows",
+        lambda it: read_open_box_rows(it.text, it.name),
+    ),
     "records": Format(
         "printed records",
         "",
@@ -163,31 +176,49 @@ _OTHERS = {
     b"ARROW1": "an Arrow file",
     b"FEA1": "a Feather file",
     b"{\\rtf": "a text of Word",
+    b"%!PS": "PostScript",
     b"version https://git-lfs": "a pointer of Git LFS",
 }
 # What texts that hold no table, or one in a notation that is not read, begin with.
 _OTHER_TEXTS = {
-    "a dump of SQL": r"(?:(?:--|/\*|SET |BEGIN|PRAGMA ).*\n\s*)*"
-    r"(?:CREATE (?:TABLE|DATABASE|SCHEMA|INDEX)|INSERT INTO|DROP TABLE|COPY .* FROM stdin)\b",
+    "a dump of SQL": r"(?:(?:--|/\*|SET |BEGIN|PRAGMA |USE \w+;).*\n\s*)*"
+    r"(?:CREATE (?:TABLE|DATABASE|SCHEMA|INDEX)\b|(?:INSERT|REPLACE) INTO\b|(?:DROP|ALTER) TABLE\b"
+    r"|COPY .* FROM stdin\b|WITH \w+ AS \("
+    r"|SELECT\s[\w*`\".,()\s]{1,500}?\sFROM\s+[\w`\".]+\s*(?:;|\n|(?:WHERE|JOIN|ORDER|GROUP)\b))",
     "ARFF": r"(?:%.*\n\s*)*@relation\b",
-    "MediaWiki": r"\{\|",
+    "MediaWiki": r"(?:.*\n){0,50}\{\|.*\n[|!]|\{\|",
     "AsciiDoc": r"(?:\[.*\]\n|\.\w.*\n|=+ .*\n\s*)*\|===",
-    "an ini file": r"(?:[#;].*\n\s*)*\[[\w .:-]+\][ \t]*\n(?:[#;].*\n)*[\w. -]+=",
-    "a log": r"\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|"
-    r"[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
+    "an ini file": r"(?:(?:[#;].*|[\w.-]+ *=.*)\n\s*)*\[{1,2}[\w .:-]+\]{1,2}[ \t]*\n"
+    r"(?:[#;].*\n)*[\w. -]+=",
+    "a log": r"(?:#.*\n){0,5}#Fields: |#separator |\[ *\d+\.\d{6}\] "
+    r"|\S+ \S+ \S+ \[\d\d/\w{3}/\d{4}:|[a-z]{3} [ \d]\d \d\d:\d\d:\d\d \S+ [\w./-]+(?:\[\d+\])?:"
     r"|\[?\d{4}-\d\d-\d\d[T ][\d:.,]+\S* +\W*(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b"
-    r"|(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL):[\w.]+:",
-    "an e-mail": r"(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|MIME-Version|Cc|"
-    r"Delivered-To|Reply-To|X-[\w-]+): .*\n(?:[ \t].*\n)*){3}",
+    r"|(?:DEBUG|INFO|WARN|WARNING|ERROR|CRITICAL):[\w.]+:"
+    r"|\[?(?:\d{4}[-/]\d\d[-/]\d\d[T ])?\d\d:\d\d:\d\d[\d:.,]*(?:Z|[+-][\d:]+)?\]? "
+    r"[ \[\]\w.:#-]{0,40}(?:(?-i:\b(?:DEBUG|INFO|WARN|WARNING|ERROR|FATAL|CRITICAL)\b)"
+    r"|\[(?:debug|info|notice|warn|error|crit)\])"
+    r"|\d{4}-\d\d-\d\dT[\d:.+Z-]+ [\w.-]+ [\w./-]+(?:\[\d+\])?: "
+    r"|(?-i:[IWEF])\d{4} [\d:.]+ +\d+ \S+:\d+\]"
+    r"|(?:\w+=(?:\"[^\"\n]*\"|[^\s\",;]+) ){2}\w+=",
+    "an e-mail": r"From \S+@.*\d{4}\n|(?:(?:From|To|Subject|Date|Received|Return-Path|Message-ID|"
+    r"MIME-Version|Cc|Delivered-To|Reply-To|X-[\w-]+): .*\n(?:[ \t].*\n)*){3}",
     "a patch": r"diff --git |--- .+\n\+\+\+ ",
+    "a program or its output": r"Traceback \(most recent|#!|#include\b|<\?php|def \w+\("
+    r"|(?-i:import [\w., ]+\n\s*(?:import|from|def|class) |from [\w.]+ import )",
+    "subtitles": r"WEBVTT|\d+\r?\n\d\d:\d\d:\d\d,\d{3} --> ",
+    "FASTA": r">\S.*\n(?-i:[A-Z*-]{4,})\n",
+    "an answer of HTTP": r"HTTP/\d\S* \d{3}\b",
+    "reStructuredText with a directive": r"(?:.*\n){0,50}\.\. (?:csv-|list-)table::",
     "BibTeX": r"(?:%.*\n\s*)*@(?:article|book|inproceedings|misc|phdthesis|incollection)\{",
     "a calendar": r"BEGIN:VCALENDAR",
     "an address book": r"BEGIN:VCARD",
 }
 _OTHER_TEXTS_BEGIN = {what: re.compile(rf"\s*(?:{it})", re.I) for what, it in _OTHER_TEXTS.items()}
+_PAIRS = "a name and a value in each line"
 _YAML_COMMENT = re.compile(r"\s*(?:#.*)?|---\s*|%YAML.*")
-_YAML_FIRST = re.compile(r"- +[\w -]+: .*|[\w-]+:\s*")
-_YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. -]+:(?:\s.*)?|(?<=- ).*)")
+_YAML_FIRST = re.compile(r"- +(?:[\w -]+: |\{).*|[\w-]+:\s*(?:&\w+)?")
+_PAIR = re.compile(r"([^\W\d][\w.-]*(?: [\w.-]+)*) ?(?:= ?|: |:$)(?:[^\s=,;|]+(?: [^\s=,;|]+)*)?")
+_YAML_LINE = re.compile(r" *(?:- +)*(?:[\w. <-]+:(?:\s.*)?|(?<=- ).*)")
 _TWICE = re.compile(r'\s*"\s*[\[{]')  # JSON in a text of JSON
 _HTML = re.compile(
     r"\s*(?:<\?xml[^>]*>\s*)?(?:<!--.*?-->\s*)*<(?:!doctype html|html|head|body|table)", re.I | re.S
@@ -418,16 +449,19 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
 
 def _refuse_other_texts(begin: str) -> None:
     for what, expression in _OTHER_TEXTS_BEGIN.items():
-        if expression.match(begin):
+        if expression.match(begin.lstrip()):
             raise _other(what)
     lines = [line for line in begin.split("\n")[:-1] if not _YAML_COMMENT.fullmatch(line)]
     if len(lines) > 1 and _YAML_FIRST.fullmatch(lines[0]) and all(map(_YAML_LINE.fullmatch, lines)):
         raise _other("YAML")
+    pairs = [_PAIR.fullmatch(line) for line in lines if line.strip()]
+    if len(pairs) > 1 and all(pairs) and len({pair[1] for pair in pairs if pair}) == len(pairs):
+        raise _other(_PAIRS)
 
 
 def _other(what: str) -> ValueError:
     remedy = "; unpack it first" if "archive" in what else ""
-    if what in (*_OTHER_TEXTS, "YAML"):
+    if what in (*_OTHER_TEXTS, "YAML", _PAIRS):
         return ValueError(f"expected a table, got what looks like {what}; write it as CSV first")
     expected = f"expected a table in {', '.join(ENDINGS)}"
     return ValueError(f"{expected}, got what looks like {what}{remedy}")
@@ -449,10 +483,12 @@ def kind_of_text(text: str, named: str | None = None) -> str:
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
         return "jsonl"
-    if "\\begin{tabular" in text or "\\begin{longtable" in text:
+    if is_latex(text):
         return "latex"
     if is_jira(text):
         return "jira"
+    if is_open_box(text):
+        return "open box"
     if is_box(text):
         return "box"
     if is_records(text):

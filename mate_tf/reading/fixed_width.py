@@ -3,15 +3,19 @@
 import itertools
 import re
 
+from mate_tf.reading.header import is_value
 from mate_tf.reading.layout import MOST_CELLS
+from mate_tf.tables.units import UNITS
+from mate_tf.tables.values import read_cell
 
 _RUN = re.compile(r"\S {2,}(?=\S)")
+_RUN_OF_NAMES = re.compile(r"[^\s,.:] {2,}(?=\S)")  # not "5 days,  2:15"
 _RULE = re.compile(r" *[-=\u2500-\u257f]{2}[-=\u2500-\u257f ]*")
 _RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns
 _BOX = re.compile("[\u2500-\u257f]")
 _WORD = re.compile("[^ ]+")
 _LONGEST_LINE = 10_000  # characters
-_MOST_TITLES = 4
+_MOST_TITLES = 6
 _LEAST_SHARE = 0.6  # of the lines that have runs of blanks
 _LINES_LOOKED_AT = 200
 
@@ -25,9 +29,11 @@ def cut_by_rule(text: str) -> list[list[str]]:
     if len(lines) * len(starts) > MOST_CELLS:
         return []
     lines[1] = ""
+    last = max(number for number, line in enumerate(lines) if line.strip())
+    notes = [lines.pop(last).strip()] if last > 3 and not lines[last - 1].strip() else []
     if any(line[start - 1 : start].strip() for line in lines for start in starts[1:]):
-        return []  # a cell, or a note, is longer
-    return _cut(lines, list(itertools.zip_longest(starts, starts[1:])))
+        return []  # a cell is longer
+    return [*_cut(lines, list(itertools.zip_longest(starts, starts[1:]))), *([it] for it in notes)]
 
 
 def cut_by_blanks(text: str) -> list[list[str]]:
@@ -46,15 +52,17 @@ def cut_by_blanks(text: str) -> list[list[str]]:
     for number in range(1, min(_MOST_TITLES, len(shown) - 1)):
         title = shown[number - 1]
         below = _spans(shown[number:])
-        if _RUN.search(title.strip()):
+        if _RUN_OF_NAMES.search(title.strip()):
             break
-        if len(below) > len(spans) and _is_title(title, len(below)):
+        is_comment = title.startswith("#") and len(title.split()) != len(below)
+        if (len(below) > len(spans) or is_comment) and _is_title(title, len(below)):
             first, spans = number, below
     while last > first + 2 and not _RUN.search(shown[last - 1].strip()):
         above = _spans(shown[first : last - 1])
         if len(above) <= len(spans):
             break
         last, spans = last - 1, above
+    shown[first], spans = _with_last_name_apart(shown[first:last], spans)
     rows = _cut(shown, spans)
     cells = (cell for row in rows[first:last] for cell in row[:-1])
     if len(spans) < 2 or any(map(_RUN.search, cells)) or _has_runs([row[-1] for row in rows]):
@@ -86,7 +94,8 @@ def _has_runs(lines: list[str]) -> bool:
 def _is_title(line: str, num_columns: int) -> bool:
     words = line.split()
     has_numbers = any(word[0].isdigit() for word in words)
-    return len(words) < num_columns or line.startswith("#") or not has_numbers
+    is_list = line.count(", ") > 2  # as above the columns of `w`
+    return len(words) < num_columns or line.startswith("#") or not has_numbers or is_list
 
 
 def _spans(lines: list[str]) -> list[tuple[int, int]]:
@@ -111,6 +120,27 @@ def _spans(lines: list[str]) -> list[tuple[int, int]]:
             merged.append((begin, end))
         is_before = is_part and not is_near
     return merged
+
+
+def _with_last_name_apart(
+    lines: list[str], spans: list[tuple[int, int]]
+) -> tuple[str, list[tuple[int, int]]]:
+    """The first line, and columns of which the last is cut in two where its names are a place off.
+
+    So `w` prints "PCPU WHAT" above "0.05s vim": values end where the second name begins.
+    """
+    header, *body = lines
+    begin, end = spans[-1]
+    place = header.rstrip().rfind(" ") + 1
+    is_pair = place > begin and "" not in header[begin:place].split(" ")[:-1]
+    values, others = zip(*((it[begin:place], it[place + 1 :].strip()) for it in body), strict=True)
+    are_apart = is_pair and all(others) and {line[place : place + 1] for line in body} == {" "}
+    if not are_apart or not all(is_value(read_cell(value)) for value in values):
+        return header, spans
+    if UNITS.issuperset(others) or any(is_value(read_cell(other)) for other in others):
+        return header, spans
+    header = f"{header[: place - 1]} {header[place - 1 :]}"
+    return header, [*spans[:-1], (begin, place), (place, end)]
 
 
 def _cut(lines: list[str], spans: list[tuple[int, int]]) -> list[list[str]]:

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
+from string import ascii_uppercase
 from typing import Any
 
 from mate_tf.reading.header import (
@@ -41,8 +42,9 @@ _SOURCE = re.compile(
     r"(?:sources?|notes?|quellen?|hinweise?|fuente|fonte|bron|источник) ?: ?\S", re.IGNORECASE
 )
 _TYPE = re.compile(  # of databases, of polars, of R and of Arrow
-    r"<[a-z0-9]+>|(?:var)?char(?:\(\d+\))?|str(?:ing)?|cat|text|u?(?:big|small|tiny|huge)?int(?:eger)?|"
-    r"[iuf](?:8|16|32|64)|u?int(?:8|16|32|64)|float(?:32|64)?|double|numeric|real|decimal(?:\(.*\))?|"
+    r"<[a-z0-9]+>|(?:(?:var)?char|character varying)(?:\(\d+\))?|str(?:ing)?|cat|text|"
+    r"u?(?:big|small|tiny|huge)?int(?:eger)?|[iuf](?:8|16|32|64)|u?int(?:8|16|32|64)|"
+    r"float(?:32|64)?|double(?: precision)?|numeric|real|decimal(?:\(.*\))?|"
     r"bool(?:ean)?|date(?:time)?(?:\[.*\])?|time|timestamp(?:\[.*\])?|object|list\[.*\]|",
     re.IGNORECASE,
 )
@@ -184,11 +186,26 @@ def _without_types(
     if len(rows) > 3 and all(cell.startswith(_IMPORTED) for cell in rows[2]):
         file.assumed.append("The questions and codes below the header are left out.")
         return [rows[0], *rows[3:]], 1
+    if len(rows) > 3 and _is_enumeration(rows[1], rows[2:]):
+        row = cut(", ".join(rows[1]), _LONGEST_TITLE)
+        file.assumed.append(f"The row '{row}' below the header is left out.")
+        return [rows[0], *rows[2:]], 1
     if len(rows) < 3 or not all(_TYPE.fullmatch(cell) for cell in rows[1]) or not any(rows[1]):
         return rows, header_rows
     types = ", ".join(filter(None, rows[1]))
     file.assumed.append(f"The types '{cut(types, _LONGEST_TITLE)}' below the header are left out.")
     return [rows[0], *rows[2:]], 1
+
+
+def _is_enumeration(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
+    """Whether a row numbers the columns: A, B, C or (1), (2), (3), above values and texts."""
+    names = [cell.strip("()[] ") for cell in row]
+    numbers = list(map(str, range(1, len(row) + 1)))
+    if len(row) < 3 or names not in (list(ascii_uppercase[: len(row)]), numbers):
+        return False
+    columns = zip(*below[:ROWS_LOOKED_AT], strict=False)
+    are_values = [{is_value(read_cell(it)) for it in column if it} for column in columns]
+    return {True} in are_values and {False} in are_values
 
 
 def _from_names_of_station(file: Rows, rows: Numbered) -> Numbered:

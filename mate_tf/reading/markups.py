@@ -4,7 +4,8 @@ import re
 
 from mate_tf.reading.layout import Rows, chosen_table
 
-_TABULAR = re.compile(r"\\begin\{(tabular[xy]?\*?|longtable|tblr)\}(.*?)\\end\{\1\}", re.DOTALL)
+_BEGIN = re.compile(r"\\begin\{(tabular[xy]?\*?|longtable|tblr|array)\}")
+_TABULAR = re.compile(rf"{_BEGIN.pattern}(.*?)\\end\{{\1\}}", re.DOTALL)
 _GROUP = r"\{(?:[^{}]|\{[^{}]*\})*\}"
 _COLUMNS = re.compile(rf"\s*(?:\[[^\]]*\])?\s*{_GROUP}")
 _CAPTION = re.compile(rf"\\caption(?:\[[^\]]*\])?({_GROUP})")
@@ -21,6 +22,11 @@ _ROWS_SPANNED = re.compile(rf"\\multirow(?:\[\w\])?\{{[^}}]*\}}\s*(?:{_GROUP}|\*
 _COMMAND = re.compile(r"\\[a-zA-Z]+\*?\s*\{([^{}]*)\}")
 _LINK = re.compile(r"\[([^\[\]|]+)\|[^\[\]]*\]")
 _STRONG = re.compile(r"(?<!\w)([*_+])(\S(?:[^|]*?\S)?)\1(?!\w)")
+
+
+def is_latex(text: str) -> bool:
+    """Whether a text has the begin of a table of LaTeX."""
+    return _BEGIN.search(text) is not None
 
 
 def read_latex_rows(text: str, name: str, which: int | None = None) -> Rows:
@@ -69,15 +75,16 @@ def _plain(text: str) -> str:
 
 
 def is_jira(text: str) -> bool:
-    """Whether a text begins with a line such as ||name||age||."""
-    return re.match(r"\s*\|\|[^\n]*\|\|[ \t]*\r?\n[ \t]*\|", text) is not None
+    """Whether a text begins with a line such as ||name||age||, in DokuWiki ^ name ^ age ^."""
+    return re.match(r"\s*(\|\||\^)[^\n]*\1[ \t]*\r?\n[ \t]*\|", text) is not None
 
 
 def read_jira_rows(text: str, name: str) -> Rows:
-    """The rows of a table of Jira or Confluence; links and bold cells are their texts."""
+    """The rows of a table of Jira, Confluence or DokuWiki; links and bold cells are their texts."""
     rows = []
     for line in text.splitlines():
-        if line.strip().startswith("|"):
+        if line.strip().startswith(("|", "^")):
+            line = line.replace("^", "|") if line.strip().startswith("^") else line
             line = _LINK.sub(r"\1", line.strip()).replace("||", "|")
             cells = line.removeprefix("|").removesuffix("|").split("|")
             rows.append([_STRONG.sub(r"\2", cell.strip()) for cell in cells])

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from mate_tf.private_apis import shown_frame
 from mate_tf.reading.worksheets import cell_value
 from mate_tf.tables.cell_texts import cell_text
 from mate_tf.tables.table import is_frame
@@ -32,11 +33,16 @@ def has(data: Any, *names: str) -> bool:
 def file_content(data: Any, name: str) -> tuple[bytes | None, str]:
     """The bytes of an open file or of an upload, and its name; None for what is no file.
 
-    What was written and not rewound is read from its begin. TypeError for what has to be awaited,
-    and for a zip archive.
+    What was written and not rewound is read from its begin. A list of lines with their ends, as of
+    `readlines`, is a file's too. TypeError for what has to be awaited, and for a zip archive.
     """
     if isinstance(data, bytes | bytearray | memoryview):
         return bytes(data), name
+    kinds = set(map(type, data)) if isinstance(data, list) else set()
+    if kinds == {str} and "\n" in data[0]:
+        return "".join(data).encode("utf-8", "surrogatepass"), name
+    if kinds == {bytes} and b"\n" in data[0]:
+        return b"".join(data), name
     file = data
     if inspect.iscoroutinefunction(getattr(data, "read", None)) and hasattr(data, "file"):
         file = data.file  # of an upload of FastAPI
@@ -89,7 +95,7 @@ def converted(data: Any) -> Any:
     if has(data, "fetchall"):
         return _fetched(data)
     if is_frame(getattr(data, "data", None)) and not isinstance(data, Iterable):  # a Styler
-        return data.data
+        return shown_frame(data)
     return as_record(data)
 
 

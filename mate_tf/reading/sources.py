@@ -26,11 +26,12 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
 
     Args:
         source: the path of a file of any kind (`read_file`), its bytes, an open file or upload, or
-            its text, of two lines or more; a data frame, lazy frame, Styler or series of pandas,
-            polars or pyarrow, whose named or labelled index becomes a column; a cursor or result of
-            a database; a workbook, worksheet or range of openpyxl; an array of two dimensions;
-            dicts and lists in any shape that a JSON file may have, such as columns, records (also
-            named tuples and other objects with names) or rows, the first the header; or a Table.
+            its text, of two lines or more, or a list of its lines with their ends; a data frame,
+            lazy frame, Styler (what it shows) or series of pandas, polars or pyarrow, whose named
+            or labelled index becomes a column; a cursor or result of a database; a workbook,
+            worksheet or range of openpyxl; an array of two dimensions; dicts and lists in any shape
+            that a JSON file may have, such as columns, records (also named tuples and other objects
+            with names) or rows, the first the header, or a pair of header and rows; or a Table.
         options: how a file is read.
         name: the table's name, unless its file has one; an ending such as ".csv" says of which kind
             bytes and text are, where they leave it open.

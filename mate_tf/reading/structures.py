@@ -80,6 +80,8 @@ def read_json_line_rows(text: str, name: str) -> Rows:
             numbers.append(number)
     if not values or isinstance(values[0], list):
         return Rows(values, numbers, name, unit="line", is_ragged=True, header_rows=1)
+    if len(values) == 1 and values[0] and _is_list_of(list(values[0].values()), list):
+        return read_json_rows(text, name)  # an object of columns
     rows = _rows_of_records(values)
     return Rows(rows, [0, *numbers], name, unit="line", header_rows=1)
 
@@ -128,7 +130,7 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
         if value and all(isinstance(item, str) and item.startswith("{") for item in value):
             value = [json.loads(item, **_NUMBERS_AS_WRITTEN) for item in value]
     if _is_list_of(value, list):
-        return value
+        return [value[0], *value[1]] if _is_header_with_rows(value) else value
     if _is_list_of(value, Mapping):
         return _rows_of_records(value)
     if not isinstance(value, Mapping):
@@ -155,11 +157,15 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
         return _rows_of_objects(value)
     if bool(columns) and all(isinstance(column, list) for column in columns):
         have_lists = [any(isinstance(it, dict | list) for it in column) for column in columns]
-        if not any(have_lists):
+        are_columns = {*_HEADERS, *_WRAPPERS}.isdisjoint(map(str.lower, value))
+        if not any(have_lists) or (are_columns and not all(have_lists)):
             if len(set(map(len, columns))) > 1:
                 lengths = ", ".join(f"{name!r}: {len(cells)}" for name, cells in value.items())
                 raise ValueError(f"expected columns of the same length, got {lengths}")
-            return [list(value), *map(list, zip(*columns, strict=True))]
+            rows = [list(row) for row in zip(*columns, strict=True)]
+            if not any(have_lists):
+                return [list(value), *rows]
+            return _rows_of_records([dict(zip(value, row, strict=True)) for row in rows])
     tables = {key: item for key, item in value.items() if _are_rows(item) or _has_columns(item)}
     if not tables and not any(isinstance(item, list) for item in columns):
         if len(value) > 1 and all(_is_number(item) for item in columns):
@@ -194,7 +200,8 @@ def _holds_table(value: Mapping[str, Any]) -> bool:
     items = value.values()
     inner = [item for item in items if isinstance(item, Mapping)]
     is_one = len(items) == len(inner) > 1
-    is_one = is_one or _has_columns(value)
+    are_lists = bool(items) and all(isinstance(it, list) for it in items)
+    is_one = is_one or _has_columns(value) or (are_lists and len(set(map(len, items))) > 1)
     return is_one or any(map(_are_rows, items)) or any(map(_holds_table, inner))
 
 
@@ -205,6 +212,13 @@ def _has_columns(value: Any) -> bool:
     if not are_lists or {len(column) for column in columns} != {max(2, len(columns[0]))}:
         return False
     return not any(isinstance(cell, dict | list) for column in columns for cell in column)
+
+
+def _is_header_with_rows(value: list[list[Any]]) -> bool:
+    """Whether a list is a pair: the names of two columns or more, and rows that are as long."""
+    if len(value) != 2 or len(value[0]) < 2 or not all(isinstance(it, str) for it in value[0]):
+        return False
+    return _is_list_of(value[1], list) and set(map(len, value[1])) == {len(value[0])}
 
 
 def _kind(value: Any) -> str:

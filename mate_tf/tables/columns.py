@@ -69,6 +69,7 @@ _NUMBERS_OF_DAYS = (
 )
 _SIZE = re.compile(r"(?:\d+(?:\.\d+)?([KMGTP])?B?|-?)")  # as `du -h` has them
 _SIZE_NAME = re.compile("size|used|avail|disk|mem")
+_DEGREES, _DEGREES_NAME = re.compile(r"-?\d+(?:\.\d+)?[CF]"), re.compile("temp|weather|wetter")
 _NAMED_UNIT = re.compile(r".*[(\[,] ?([^()\[\],]+?) ?[)\]]?")
 _LABEL_NAME = re.compile(
     r"(?:.*[\W_])?(id|ids|zip|zipcode|plz|postcode|postal|code|phone|telephone|fax|isbn|ean|sku|"
@@ -84,6 +85,7 @@ class Convention:
     day_first: bool | None = None  # None: undecided
     weak_multiples: bool = False  # "5 m" is 5 million
     unit: str = ""  # of the column's numbers, or of its name: "Weight (kg)"
+    in_hours: bool = True  # "2:30" is hours and minutes, not minutes and seconds
     kind: Literal["", "date", "time", "version"] = ""
 
 
@@ -188,7 +190,7 @@ def _in_one_unit(
 
 def read_column(texts: Sequence[str], name: str = "") -> Column:
     """Reads all cells of a column together, in one pass for each decision."""
-    cells = [read_cell(text) for text in _with_signs(_with_bytes(texts, name))]
+    cells = [read_cell(text) for text in _with_signs(_with_units(texts, name))]
     are_versions = _are_versions(cells, name)
     are_texts = _VERSION if are_versions else _RECORD if _RECORD_NAME.search(name.lower()) else None
     if are_texts:
@@ -241,18 +243,26 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
             ]
     parts = tuple(values), tuple(numbers), tuple(units)
     column = Column(name, kind, *parts, convention, tuple(assumed))
-    return dataclasses.replace(column, convention=_with_kind(column, are_versions))
+    return dataclasses.replace(column, convention=_with_kind(column, are_versions, cells))
 
 
-def _with_kind(column: Column, are_versions: bool) -> Convention:
+def _with_kind(column: Column, are_versions: bool, cells: Sequence[Cell]) -> Convention:
     """The column's convention with its unit, or with its kind where that reads a question."""
     if column.kind not in ("number", "duration"):
         kind: Any = column.kind if column.kind in ("date", "time") else ""
         return dataclasses.replace(column.convention, kind="version" if are_versions else kind)
     named = _NAMED_UNIT.fullmatch(column.name.lower())
     unit = _known_unit(column.unit) or (named[1] if named and not any(column.units) else "")
-    unit = "s" if column.kind == "duration" else unit
-    return dataclasses.replace(column.convention, unit=unit if unit in UNITS else "")
+    is_duration = column.kind == "duration"
+    unit = "s" if is_duration else unit
+    has_minutes = any(len(cell.clock) == 2 for cell in cells) or not any(
+        value is not None and value >= 3600 for value in column.numbers
+    )
+    return dataclasses.replace(
+        column.convention,
+        unit=unit if unit in UNITS else "",
+        in_hours=not is_duration or _is_of_hours(column.name) or not has_minutes,
+    )
 
 
 def _are_versions(cells: Sequence[Cell], name: str) -> bool:
@@ -270,8 +280,11 @@ def version_number(text: str) -> float:
     return sum(min(int(part), 999) / 1000.0**place for place, part in enumerate(parts))
 
 
-def _with_bytes(texts: Sequence[str], name: str) -> Sequence[str]:
-    """The texts with units for sizes as `du -h` has them: "1.6G" beside "20K"."""
+def _with_units(texts: Sequence[str], name: str) -> Sequence[str]:
+    """The texts with the whole units of temperatures, "20C", and of sizes, "1.6G" beside "20K"."""
+    filled = [text.strip() for text in texts if text.strip()]
+    if _DEGREES_NAME.search(name.lower()) and all(map(_DEGREES.fullmatch, filled)):
+        return [re.sub("([CF])$", r"°\1", text.strip()) for text in texts]
     if "G" not in "".join(texts):
         return texts
     sizes = [_SIZE.fullmatch(text.strip()) for text in texts]
@@ -364,9 +377,11 @@ def _has_multiples(cells: Sequence[Cell], texts: Sequence[str]) -> bool:
     """Whether the "m" of "5 m" is a million: beside currencies or other powers, or as 2.5M."""
     weak = {cell.factor for cell in cells if cell.factor}
     others = any(cell.power or cell.unit in CURRENCY_UNITS for cell in cells)
+    filled = [text for text, cell in zip(texts, cells, strict=True) if cell.text]
+    if not others and any(cell.unit in UNITS for cell in cells if not cell.factor):
+        return False  # 5 kg, 3 m
     if not weak or others or len(weak) > 1:
         return bool(weak)
-    filled = [text for text, cell in zip(texts, cells, strict=True) if cell.text]
     has_parts = any(map(notations.IN_PARTS.fullmatch, filled))
     return has_parts and all(map(notations.IN_CAPITALS.fullmatch, filled))
 
@@ -428,6 +443,10 @@ def _values_by_kind(
             Date(int(cell.point), None, None) if cell.is_year and cell.point else date
             for cell, date in zip(cells, dates, strict=True)
         ]
+    months = {cell.text: notations.MONTH_NUMBERS.get(cell.text.rstrip(".")) for cell in cells}
+    months.pop("", None)
+    if len(set(months.values())) > 1 and all(months.values()):
+        dates = [Date(None, months[cell.text], None) if cell.text else None for cell in cells]
     if not any(dates) and DAY_NAME.search(name.lower()):
         dates = [day_of_digits(cell.text) for cell in cells]
     if not any(dates) and not any(units):

@@ -30,9 +30,10 @@ MISSING = re.compile(
 # What a row of totals is called.
 TOTAL = re.compile(
     r"(?:grand |sub-?)?totals?\b.*|.*\btotals?:?|(?:sum|overall|all|altogether):?|sum of .*|"
-    r"(?:gesamt|summe|insgesamt|zwischensumme|zusammen|totale|totales|totaux|suma|somma|soma|"
+    r"(?:gesamt|summe|insgesamt|zwischensumme|zusammen|totale|totales|totaux|suma|summa|somma|soma|"
     r"итого|всего|合計|合计|总计|總計|小計|小计|총계|합계).*|"
-    r"(?:razem|ogółem|toplam|genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|"
+    r"(?:ensemble|net(?:to)?(?: (?:profit|income|result))?|closing balance|razem|ogółem|toplam|"
+    r"genel toplam|totaal|totalt|i alt|yhteensä|összesen|celkem|"
     r"spolu|ukupno|skupaj|jumlah|tổng|tổng cộng|σύνολο|разом|общо|รวม|รวมทั้งสิ้น|"
     r"कुल|कुल योग|المجموع|الإجمالي|"
     r'סה"כ|סך הכל|σ|∑)[: ]*'
@@ -306,6 +307,10 @@ _SPELLINGS = (
     (r"(?:cr\.? |↑ ?)(\D?[\d.,].*)|(.*\d ?%?) ?↑", r"\1\2"),
     (r"(\d[\d.,]*) ?° ?[sw]", r"-\1°"),  # south and west
     (r"(\d[\d.,]*) ?° ?[ne]", r"\1°"),
+    (r"(\d[\d.,]*) ?(?:±|\+/-) ?\d[\d.,]*(.*)", r"\1\2"),  # with its error
+    (r"(\d[\d.,]* ?[a-z]+)\^([23])", r"\1\2"),
+    (r"(\d{1,4}) ?(?:bce?|b\.c\.|v\. ?chr\.?)", r"-\1"),
+    (r"(\d{1,4}) ?(?:ad|ce|a\.d\.|n\. ?chr\.?)", r"\1"),
     (rf"(.*\d ?)(mds?|mrd|mio|mln|bn)\.?({_CURRENCY})", r"\1\2 \3"),
     (r"(.*\d) ?t(€|eur|chf)", r"\1 tsd \2"),
     (r"(.*\d) ?([十百千][万萬億])(円|元)", r"\1 \2 \3"),
@@ -334,7 +339,7 @@ _SPELLINGS = (
     (r"(.*(?:utc|gmt)) ?\+(\d(?::\d{2})?)", r"\1+0\2"),
     (r"(.*(?:utc|gmt)) ?-(\d(?::\d{2})?)", r"\1-0\2"),
     (r"(\d{1,3}) ?h ?(\d{2})", r"\1:\2:00"),
-    (r"(\d+)(?: ?d(?:ays?)?,? \+?|\.)(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)", r"\1d \2h \3m \4s"),
+    (r"(\d+)(?: ?d(?:ays?)?,? \+?|[.-])(\d{1,2}):(\d{2}):(\d{2}(?:\.\d+)?)", r"\1d \2h \3m \4s"),
     (r"(\d+) ?d(?:ays?)?,? (\d{1,2}):(\d{2})", r"\1d \2h \3m"),
     (rf"{_WEEKDAY}([a-z]{{3}}) (\d{{1,2}}) ({_TIME}) (\d{{4}})", r"\1 \2, \4 \3"),
     (r"\[?(\d{2})/([a-z]{3})/(\d{4}):(\d[^\]]*)\]?", r"\1 \2 \3 \4"),

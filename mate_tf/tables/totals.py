@@ -18,7 +18,7 @@ _STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
     r"min|minimum|lowest|smallest|最小|最低": min,
     r"max|maximum|highest|largest|最大|最高": max,
     r"count|n|number|anzahl|nombre|件数": len,
-    r"std|std dev|stdev|sd|standard deviation|standardabweichung": statistics.stdev,
+    r"std|std\.? ?dev|sd|standard deviation|standardabweichung": statistics.stdev,
 }
 _STATISTIC = {re.compile(rf"(?:{name})[.:]*"): one for name, one in _STATISTICS.items()}
 _LEAST_NAMELESS = 3  # rows above a total without a name

@@ -12,7 +12,8 @@ from typing import NamedTuple
 # Each family: names of a unit, and how many base units it is; names are in lower case, except where
 # a small letter is a thousandth and a capital one a million.
 _FAMILIES = {
-    "size": "b byte bytes 1; bit bits 0.125; kb kilobyte kilobytes 1e3; "
+    "size": "b byte bytes 1; bit bits 0.125; kbit 125; mbit 125e3; gbit 125e6; "
+    "kb kilobyte kilobytes 1e3; "
     "mb megabyte megabytes 1e6; gb gigabyte gigabytes 1e9; tb terabyte terabytes 1e12; pb 1e15; "
     "kib 1024; mib 1048576; gib 1073741824; tib 1099511627776; pib 1125899906842624",
     "mass": "g gram grams gr 1; mg 1e-3; µg mcg ug 1e-6; "
@@ -24,9 +25,9 @@ _FAMILIES = {
     "area": "m2 m² sqm sq|m 1; cm2 cm² 1e-4; km2 km² sq|km 1e6; ha hectare hectares 1e4; "
     "acre acres ac 4046.8564224; sq|ft sqft ft2 ft² 0.09290304; "
     "sq|mi sq|miles mi2 mi² 2589988.110336",
-    "volume": "l litre litres liter liters 1; ml 1e-3; cl 1e-2; dl 0.1; hl 100; m3 m³ 1e3; "
-    "cm3 cm³ cc 1e-3; gal gallon gallons 3.785411784; qt quart quarts 0.946352946; "
-    "pint pints 0.473176473; cup cups 0.2365882365; tbsp 0.01478676478125; tsp 0.00492892159375",
+    "volume": "l litre litres liter liters 1; ml 1e-3; µl ul 1e-6; cl 1e-2; dl 0.1; hl 100; "
+    "m3 m³ 1e3; cm3 cm³ cc 1e-3; gal gallon gallons 3.785411784; qt quart quarts 0.946352946; "
+    "pint pints pt 0.473176473; cup cups 0.2365882365; tbsp 0.01478676478125; tsp 0.00492892159375",
     "time": "s sec secs sec. second seconds sek sek. sekunden secondes 1; ms msec 1e-3; "
     "µs us 1e-6; ns 1e-9; m min mins min. minute minutes minuten 60; "
     "h hr hrs hour hours std std. stunde stunden heures 3600; d day days tag tage jours 86400; "
@@ -36,7 +37,8 @@ _FAMILIES = {
     "power": "w watt watts 1; mW 1e-3; kw 1e3; mw 1e6; gw 1e9; tw 1e12; hp 745.69987158227022; "
     "ps 735.49875",
     "energy": "j 1; kj 1e3; mj 1e6; gj 1e9; wh 3600; kwh 3.6e6; mwh 3.6e9; gwh 3.6e12; "
-    "twh 3.6e15; cal 4.184; kcal 4184",
+    "twh 3.6e15; cal 4.184; kcal 4184; ev 1.602176634e-19; kev 1.602176634e-16; "
+    "mev 1.602176634e-13; gev 1.602176634e-10",
     "rate": "bps bit/s 1; kbps kbit/s 1e3; mbps mbit/s 1e6; gbps gbit/s 1e9; kb/s 8e3; mb/s 8e6; "
     "gb/s 8e9",
     "frequency": "hz 1; khz 1e3; mhz 1e6; ghz 1e9; rpm 0.016666666666666666",
@@ -48,6 +50,7 @@ _FAMILIES = {
     "temperature": "°c c 1 273.15; °f f 0.5555555555555556 255.3722222222222; k °k 1",
     "share": "% 1; ‰ 0.1",
     "angle": "° 1",
+    "pixels": "px pixel pixels 1",
     "times": "x 1",
 }
 

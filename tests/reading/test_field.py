@@ -1,15 +1,24 @@
 """Files as people bring them: each case and its relatives are read as their authors meant them."""
 
+import datetime
 import gzip
 import pathlib
 import re
 
 import pytest
 
+from mate_tf.features.numeric import (
+    EQUAL,
+    GREATER,
+    question_values,
+    ranks,
+    relations,
+    values_in_column,
+)
 from mate_tf.reading.files import ReadOptions, read_content
 from mate_tf.reading.sources import read_table
 from tests.data_folders import FIELD
-from tests.reading.workbooks import opendocument, workbook, zipped
+from tests.reading.workbooks import opendocument, unzipped, workbook, zipped
 from tests.small import cases
 
 pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
@@ -27,6 +36,10 @@ def rows_of(table):
 PEOPLE = "name,age|Ann,30|Bob,25"
 AGES = [row.split(",") for row in PEOPLE.split("|")]
 CITIES = "City,Pop|Lima,10151|Quito,1763"
+STRICT = {
+    b"http://schemas.openxmlformats.org/spreadsheetml/2006/": b"http://purl.oclc.org/ooxml/spreadsheetml/",
+    b"http://schemas.openxmlformats.org/officeDocument/2006/": b"http://purl.oclc.org/ooxml/officeDocument/",
+}
 PAGE = "<table><tr><th>City<th>Pop<tr><td>Lima<td>10151<tr><td>Quito<td>1763</table>"
 
 
@@ -55,6 +68,16 @@ def sheet(content, options=""):
     return workbook([list(map(value, row.split(","))) for row in rows.split("|")], **given)
 
 
+def strict(content):
+    """A workbook of Excel as Strict Open XML names its parts."""
+    members = unzipped(content)
+    for name, part in members.items():
+        for old, new in STRICT.items():
+            part = part.replace(old, new)
+        members[name] = part
+    return zipped(**members)
+
+
 def field_cases():
     """Cases of three lines: a name, the file's, how it is written, and what is said of it; what is
     in it, with ¶ at the end of each line; and the rows that are read.
@@ -76,6 +99,7 @@ def field_cases():
     "case",
     *field_cases(),
     ("r.csv", sheet(CITIES), CITIES, "a workbook of Excel, although"),
+    ("r.xlsx", strict(sheet(CITIES)), CITIES),
     ("r.csv.gz", gzip.compress(b"name,age\nAnn,30\nBob,25\n"), PEOPLE),
 )
 def test_a_file_is_read_as_its_author_meant_it(case):
@@ -83,6 +107,17 @@ def test_a_file_is_read_as_its_author_meant_it(case):
     table = read_content(content, name)
     assert rows_of(table) == rows
     assert all(any(part in sentence for sentence in table.all_assumed) for part in said)
+
+
+def test_dates_of_excel_and_texts_in_iso_form_are_ordered_and_compared_alike():
+    days = [datetime.date(2024, 3, 1), "2024-01-31", "2024-03-01", datetime.datetime(2024, 2, 10)]
+    rows = [["day", "n"], *([day, number] for number, day in enumerate(days))]
+    table = read_content(workbook(rows, formats=[("A2", "dd/mm/yyyy")]), "t.xlsx")
+    values = values_in_column(table, 0)
+    assert table.column(0).kind == "date" and not table.all_assumed
+    assert [rank for rank, _ in ranks(values).values()] == [3, 1, 3, 2]
+    asked = question_values("on 1 March 2024", table.column(0).convention)
+    assert relations(asked, values) == {0: EQUAL, 1: GREATER, 2: EQUAL, 3: GREATER}
 
 
 def refused_cases():

@@ -60,6 +60,7 @@ OF_NUMPY = [["t"], [np.datetime64("2024-01-05")], [np.timedelta64(90, "m")]]
     (pd.DataFrame({"a": [0.1 + 0.2]}), "a|0.3"),
     (pd.Index(["x"], name="a"), "a|x"),
     ([["a", "b"], [1, float("nan")]], "a,b|1,"),
+    ({"a": [1, 2], "b": [{"x": 3}, {"y": 4}]}, "a,b.x,b.y|1,3,|2,,4"),
 )
 def test_whatever_holds_a_table_gives_the_texts_of_a_file(data, expected):
     table = Table.of(data)
@@ -176,6 +177,12 @@ def connection():
     SIZES.to_dict("series"),
     {"data": RECORDS},
     SIZES.style,
+    SIZES.assign(id=[7, 8], code="x").style.hide(["id", "code"], axis=1),
+    SIZES.set_index([["x", "y"], ["z", "z"]]).style.hide(axis=0),
+    pd.concat([SIZES, SIZES]).reset_index(drop=True).style.hide([2, 3]),
+    (["city", "size"], PAIRS),
+    [b"city,size\n", b"Lima,10\n", b"Quito,2\n"],
+    ["city,size\n", "Lima,10\n", "Quito,2"],
     SIZES.to_records(index=False),
     np.array(PAIRS, dtype=[("city", "U9"), ("size", "i4")]),
     np.array([["city", "size"], *PAIRS]),
