@@ -17,6 +17,7 @@ from numpy.typing import ArrayLike
 from mate_tf.answers.answer import Answer, Confidence
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features import english
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 
 # Half the distance from 1 to the next number in single precision: nearer scores are rounding.
@@ -31,11 +32,15 @@ _WORDS = {  # signs, and the meanings of words that give them
     "asks for a difference": ("difference", "than"),
     "asks for one of two": ("or",),
 }
+_KINDS = {  # signs, and the operators that give them
+    "count": ("COUNT",),
+    "sum or average": ("SUM", "AVERAGE", "ROW_SUM", "ROW_AVERAGE", "SHARE"),
+    "of two cells": tuple(name for name in OPERATORS if OPERATORS[name].of_two),
+    "other operator": ("DISTINCT", "MAX", "MIN", "ROW_MAX", "ROW_MIN", "HEADER"),
+    "yes or no": ("YES", "NO"),
+}
 SIGNS = (
-    "count",
-    "sum or average",
-    "of two cells",
-    "other operator",
+    *_KINDS,
     "several cells",
     "count of one cell",
     "least cell",
@@ -177,9 +182,8 @@ def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, fl
     if answer.alternatives:
         ahead = float(_logits(answer.score)) - float(_logits(answer.alternatives[0].score))
     rows, columns = (0, 0) if table is None else (table.num_rows, table.num_columns)
-    kinds = {"COUNT": 0, "SUM": 1, "AVERAGE": 1, "DISTINCT": 3, "MAX": 3, "MIN": 3, "NONE": 4}
     values = [
-        *(float(kinds.get(aggregation, 2) == kind) for kind in range(4)),
+        *(float(aggregation in operators) for operators in _KINDS.values()),
         float(aggregation == "NONE" and len(scores) > 1),
         float(aggregation == "COUNT" and len(scores) == 1),
         _near(_logits(min(scores, default=0.5))),
