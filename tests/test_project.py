@@ -238,7 +238,7 @@ def test_bazel_knows_what_each_package_imports():
         package = module.split(".")[1] if "." in module else ""
         if package in found:
             found[package] |= {name.split(".")[1] for name in imported} & folders - {package}
-    assert {name: set(names) for name, names in ast.literal_eval(table[1]).items()} == found
+    assert {name: set(names.split()) for name, names in ast.literal_eval(table[1]).items()} == found
 
 
 def test_no_files_import_each_other_in_a_circle():
