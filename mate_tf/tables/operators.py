@@ -54,7 +54,7 @@ OPERATORS: dict[str, Operator] = {
     "YES": Operator("shown by", needs_cells=False),
     "NO": Operator("shown by", needs_cells=False),
     "HEADER": Operator("column of", along_row=True),
-    "SHARE": Operator("percentage of the column,", ("", " + ", " of all")),
+    "SHARE": Operator("share in percent of", ("", " + ", " of the whole column")),
 }
 OPERATORS |= {
     f"ROW_{name}": OPERATORS[name]._replace(along_row=True)
