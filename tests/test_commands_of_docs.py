@@ -15,14 +15,17 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from google.protobuf import text_format
 
 from mate_tf.command_line import ask, show
 from mate_tf.command_line.main import COMMANDS, _parse, main
+from mate_tf.datasets.interactions import interactions_of
+from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.weights.run import FILE
 from tests.forked import ROOT, free_port, run_program, start_program
-from tests.small import stored, write_lines
+from tests.small import bert_config, stored, write_lines
 from tests.test_examples import run_blocks
-from tests.weights.small_models import table_qa, values_of, write_hugging_face
+from tests.weights.small_models import table_qa, values_of, write_hugging_face, write_tf1
 
 DOCUMENTS = ["README.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
 TESTED_BELOW = ("docs/training.md", "docs/serving.md")
@@ -48,6 +51,9 @@ CUT = {
     "python -m experiments.create_pretraining_data": "--max_seq_length=32 --dupe_factor=2",
     "python -m experiments.pretrain": " ".join(f"--config.{value}" for value in SMALL)
     + " --config.max_seq_length=32",
+    "python -m experiments.finetune": " ".join(
+        f"--config.{value}" for value in [*SMALL, "length_buckets=", "max_seq_length=64"]
+    ),
     "python -m experiments.pointr": " ".join(
         f"--config.{stage}.{value}"
         for stage in ("point", "read")
@@ -210,8 +216,25 @@ def write_files(folder: pathlib.Path) -> None:
     vocabulary = (ROOT / "mate_tf" / "default_model" / "vocab.txt").read_text("utf-8").splitlines()
     sizes = dict(SMALL_ENCODER, vocab_size=len(vocabulary), max_position_embeddings=512)
     config = {"num_hidden_layers": 1, "num_attention_heads": sizes["num_heads"], **sizes}
-    write_hugging_face(folder / "minilm", values_of(table_qa(0, None, **sizes)), **config)
-    (folder / "minilm" / "vocab.txt").write_text("\n".join(vocabulary))
+    model = table_qa(0, None, **sizes)
+    write_hugging_face(folder / "minilm", values_of(model), **config)
+    write_release(folder / "my_tapas", model, folder / "my_data" / "train.jsonl")
+    for name in ("minilm", "my_tapas"):
+        (folder / name / "vocab.txt").write_text("\n".join(vocabulary))
+
+
+def write_release(folder: pathlib.Path, model: Any, questions: pathlib.Path) -> None:
+    """Writes a checkpoint and interactions of two splits as TAPAS's release has them."""
+    (folder / "interactions").mkdir(parents=True)
+    write_tf1(folder / "model.ckpt", values_of(model))
+    (folder / "bert_config.json").write_text(json.dumps(bert_config(model.encoder_config)))
+    interactions = [
+        text_format.MessageToString(message, as_one_line=True)
+        for message in interactions_of(read_json_lines(questions))
+    ]
+    for split in ("train", "dev"):
+        path = folder / "interactions" / f"{split}.txtpb"
+        path.write_text("\n".join(interactions), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
