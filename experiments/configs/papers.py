@@ -68,9 +68,10 @@ def _pretraining(
 
 _SQA_BASE = TableQATrainingConfig(
     encoder=BERT_BASE,
-    # SQA's answers are cells; nothing is computed from them.
+    # SQA's answers are cells; nothing is computed from them. A record may have none.
     task=TableQAConfig(
         operators=(),
+        mask_examples_without_labels=True,
         select_one_column=True,
         allow_empty_column_selection=False,
         init_cell_selection_weights_to_zero=False,

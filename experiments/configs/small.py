@@ -292,7 +292,13 @@ CONFIGS = {
     "wtq_minilm_2048": _WTQ_2048,
     # SQA's answers are cells; nothing is computed from them.
     "sqa_minilm": dataclasses.replace(
-        _WTQ, task=TableQAConfig(operators=(), temperature=0.1, output_dropout=0.0)
+        _WTQ,
+        task=TableQAConfig(
+            operators=(),
+            mask_examples_without_labels=True,
+            temperature=0.1,
+            output_dropout=0.0,
+        ),
     ),
     "wikisql_minilm": dataclasses.replace(
         _WTQ,
