@@ -3,7 +3,7 @@
     python -m experiments.finetune --config=wtq_minilm --data_dir=out/wtq_data \\
         --init_checkpoint=minilm --model_dir=out/wtq_minilm
 
-A config is a preset of experiments/configs, whose README.md says what each is for, how long it
+A config is a preset of experiments/configs, whose docstring says what it is for, how long it
 takes and what to expect. Or it is one of those of mate_tf/training/starting_points.py, or the
 folder of a run, which is made again: --config=out/wtq_minilm --model_dir=out/again. Every value can
 be changed: --config.learning_rate=1e-4. --architecture replaces the encoder's attention and

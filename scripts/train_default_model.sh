@@ -8,30 +8,17 @@
 # stage `absent` asks about 3,000 of them. The last five need TABFACT too, such a file of TabFact's
 # training tables, and SQA, the folder of its release. A line may have `text` or `texts`, what is
 # written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
-# statements. `kinds` needs PAIRS too, a file of JSON with a list of [table of TABFACT, true statement,
-# false statement]. Each stage takes under two hours on two cores, but for words_again, everything,
-# last, and kinds, which takes ten hours on one:
+# statements. `kinds` needs PAIRS too, a file of JSON with a list of [table of TABFACT, true
+# statement, false statement]. Each stage takes under two hours on two cores, but for words_again,
+# everything, last, which the model in the package had on one H100, and kinds, ten hours on one:
 #
-#   words          masked words and cells of the training tables           default_words
-#   statements     true and false statements about excerpts of them        default_statements
-#   questions      synthetic questions about excerpts of them              default_questions
-#   answers        WikiTableQuestions' training questions                  default_answers
-#   operators      the same by operators and cells, a quarter synthetic    default_operators
-#   absent         the same, most of it synthetic, a part without answer   default_absent
-#   people         the same, and questions that were written for it        default_people
-#   words_again    masked words of OTT-QA's and TabFact's tables           default_words_again
-#   everything     all questions, 205,000 of them synthetic                default_everything
-#   last           training questions and people's, at a lower rate        default_last
-#   wordings       synthetic questions in many more words, rows' neighbours  default_wordings
-#   kinds          yes and no, headers, shares, what is computed along rows  default_kinds
-#   calibration    of its scores, on the tenth of the tables that is kept and on people's
+#   words statements questions answers operators absent people words_again everything last wordings
+#   kinds
 #
-# The model in the package had words_again, everything and last on one H100, in 8 minutes, through
-# experiments/exported, from the same data: batches of 64 x 128, 32 x 256, 24 x 512, 12 x 1,024 and
-# 6 x 2,048 tokens took 72, 154 and 148 seconds. There `everything` kept the heads of `people`,
-# which here start anew after `words_again`, and `last` was the mean of three runs, of 2,000 steps
-# at 5e-5, 2,000 at 7e-5 and 3,400 at 5e-5. Here, on two cores, they would take days. All stages
-# before wordings had a quarter of the present wordings.
+# Each has a preset default_STAGE in experiments/configs/small.py, whose docstring says what it
+# learns and how it went. The last stage is calibration, of the scores, on the tenth of the tables
+# that is kept and on people's questions. All stages before wordings had a quarter of the present
+# wordings.
 #
 # Each starts from the half-precision weights of the one before, out/default/STAGE_weights, and from
 # nothing else of it: a stage that was done elsewhere is that folder, copied. Started again, the

@@ -25,15 +25,14 @@ _CHANGERS = ("replace", "dict", "steps", "_preset")  # besides the configs thems
 
 def unset_options() -> list[str]:
     """The options that nothing sets, as "Config.field", each by the config that defines it."""
-    from experiments.configs import papers, small
     from mate_tf.config import AttentionConfig
     from mate_tf.features.config import FeatureConfig
     from mate_tf.presets import ARCHITECTURE_PRESETS
     from mate_tf.records.conversion_file import Conversion
-    from mate_tf.training.starting_points import STARTING_POINTS
+    from mate_tf.training.starting_points import STARTING_POINTS, presets
 
-    presets = (papers.CONFIGS, small.CONFIGS, STARTING_POINTS, ARCHITECTURE_PRESETS)
-    configs = [config for group in presets for config in group.values()]
+    groups = (presets(), STARTING_POINTS, ARCHITECTURE_PRESETS)
+    configs = [config for group in groups for config in group.values()]
     kinds = set(AttentionConfig.__subclasses__())
     for kind in {FeatureConfig, Conversion, *map(type, configs)} - {dict, type(None)}:
         kinds |= set(_dataclasses_in(kind))

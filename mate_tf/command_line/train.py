@@ -19,7 +19,7 @@ are mixed in (--config.known_share=0 for none), and the weights are averaged wit
 is evaluated first, and kept where nothing is better. --config may also name a run, which is
 made again with the same data and first weights unless told otherwise, or a .py file with CONFIG, a
 config of mate_tf.training.config. In a checkout of the project it may be a preset of
-experiments/configs too, whose README.md says how long each takes and what to expect.
+experiments/configs too, whose docstrings say how long each takes and what to expect.
 
 Every value can be changed: --config.learning_rate=1e-4, --config.num_steps=400,
 --config.encoder.attention.bucket_size=64; an unknown key lists the known ones. --architecture is

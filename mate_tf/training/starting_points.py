@@ -7,10 +7,12 @@ model was trained with, as far as they go.
 
 import dataclasses
 import functools
+import inspect
 import itertools
 import math
 import pathlib
 import runpy
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from mate_tf.config import EncoderConfig, LinformerConfig
@@ -128,12 +130,20 @@ _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 @functools.cache
 def presets() -> dict[str, Any]:
-    """The configs that a checkout has beside them, by name: those of experiments/configs."""
+    """The configs that a checkout has beside them: what the presets' functions return, by name."""
+    return {name: preset() for name, preset in preset_functions().items()}
+
+
+@functools.cache
+def preset_functions() -> dict[str, Callable[[], Any]]:
+    """The functions without arguments of experiments/configs, whose docstrings are lab books."""
     files = sorted(_CHECKOUT.glob("experiments/configs/*.py"))
-    configs: dict[str, Any] = {}
-    for file in files:
-        configs |= runpy.run_path(str(file))["CONFIGS"]
-    return configs
+    return {
+        name: value
+        for file in files
+        for name, value in runpy.run_path(str(file), run_name="presets").items()
+        if getattr(value, "__module__", "") == "presets" and not inspect.signature(value).parameters
+    }
 
 
 class Fitting(NamedTuple):

@@ -54,14 +54,23 @@ def check_table_qa(config: TableQATrainingConfig, data_dir: str | pathlib.Path) 
     """As `check_examples`, with further reasons for a ValueError.
 
     These are a histogram row with `cell_cross_entropy`; an unknown aggregation; an example without
-    the labels that training needs; and an example of the dev split whose question is missing.
+    the labels that training needs; and an example of the dev split whose question is missing. With
+    `mask_examples_without_labels` one warning counts those without labels instead.
     """
     dev_questions = None
     if has_questions(data_dir, "dev"):
         pairs = read_questions(data_dir, "dev")
         dev_questions = frozenset(question.question_id for _, question in pairs)
-    check_example = functools.partial(_check_example, config.task, dev_questions)
+    masked: list[str] = []
+    check_example = functools.partial(_check_example, config.task, dev_questions, masked)
     check_examples(config, data_dir, "table question answering", _TASK_FEATURES, check_example)
+    if masked:
+        logging.warning(
+            "training examples without a labelled cell, from which no selection is learned "
+            "(task.mask_examples_without_labels): %d, the first %s",
+            len(masked),
+            masked[0],
+        )
     has_row = records_conversion(config, data_dir).features.histogram_row
     if has_row and config.task.cell_cross_entropy:
         raise ValueError(
@@ -74,10 +83,12 @@ def check_table_qa(config: TableQATrainingConfig, data_dir: str | pathlib.Path) 
 def _check_example(
     task: TableQAConfig,
     dev_questions: frozenset[str] | None,
+    masked: list[str],
     split: str,
     example: tf.train.Example,
     where: str,
 ) -> None:
+    """As `check_table_qa`; adds the names of training examples without labels to `masked`."""
     features = example.features.feature
     (question_id,) = features["question_id"].bytes_list.value
     if split == "dev" and dev_questions and question_id.decode() not in dev_questions:
@@ -97,11 +108,15 @@ def _check_example(
             )
         if not OPERATORS[operator].needs_cells:
             return
-    if split != "train" or not task.needs_labels:
+    if split != "train":
         return
     has_number = np.isfinite(features["answer"].float_list.value).any()
     is_computed = task.is_weakly_supervised and has_number and not is_known
-    if not (is_computed or any(features["label_ids"].int64_list.value)):
+    if is_computed or any(features["label_ids"].int64_list.value):
+        return
+    if task.mask_examples_without_labels:
+        masked.append(name_example(example, where))
+    elif task.needs_labels:
         raise ValueError(
             f"expected a labelled cell to select, got none {name_example(example, where)}; with "
             "task.mask_examples_without_labels selection is not learned from such questions, with "
@@ -151,7 +166,8 @@ def table_qa_evaluation(
             outputs, example_loss = predict(batch)
             # Without a labelled cell or a number there is nothing to measure.
             labelled = batch["label_ids"].numpy().any(axis=1)
-            if config.task.is_weakly_supervised or not config.task.needs_labels:
+            needs_labels = config.task.needs_labels or not config.task.operators
+            if config.task.is_weakly_supervised or not needs_labels:
                 labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
             keys = [key.decode() for key in batch["question_id"].numpy().flat]
             tables, questions = zip(*(asked[key] for key in keys), strict=True)

@@ -20,6 +20,8 @@ from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
 from mate_tf.training.known_questions import known_records
 from mate_tf.training.loop import train
+from mate_tf.training.run import train_run
+from mate_tf.training.starting_points import find_config
 from mate_tf.training.table_qa import check_table_qa as check_data
 from mate_tf.training.table_qa import table_qa_evaluation as dev_evaluation
 from mate_tf.weights.folder import DEFAULT_MODEL
@@ -262,6 +264,30 @@ def test_a_label_not_to_be_learned_is_refused(data_dir, tmp_path, options, split
     with pytest.raises(ValueError, match=message) as error:
         check_data(config, directory)
     assert re.search(name, str(error.value))
+
+
+@pytest.mark.parametrize("preset", ["sqa_base", "sqa_minilm"])
+def test_sqa_is_learned_from_a_release_with_unlabelled_records(data_dir, tmp_path, caplog, preset):
+    release = with_changed_record(data_dir, tmp_path / "data", "train", label_ids=0, answer=3.0)
+    with_changed_record(release, release, "dev", label_ids=0, answer=3.0)
+    (release / "tf_examples").mkdir()
+    for split in ("train", "dev"):
+        (release / f"{split}.jsonl").unlink()
+        moved = release / "tf_examples" / f"random-split-1-{split}.tfrecord"
+        (release / f"{split}.tfrecord").rename(moved)
+    config = dataclasses.replace(CONFIG, num_steps=3, task=find_config(preset).task)
+    metrics = train_run(config, release, tmp_path / "run", None)
+    (warning,) = (line for line in caplog.messages if "without a labelled cell" in line)
+    assert ": 1, the first (question 'train-1', " in warning
+    losses = scalars(tmp_path / "run" / "train")["loss"]
+    # Where nothing to select is learned, one such example costs 10,000.
+    assert all(0 < loss < 10 for loss in losses.values()) and len(losses) == 1
+    model = build_model(config)
+    evaluate = dev_evaluation(config, release, model).evaluate
+    with_label = evaluate()["loss"]
+    change_records(moved, lambda examples: examples.pop(1))
+    assert evaluate()["loss"] == pytest.approx(with_label, rel=1e-6)
+    assert 0 < metrics["loss"] < 10
 
 
 def test_examples_of_other_questions_or_without_a_table_s_name_are_refused(data_dir, tmp_path):
