@@ -167,6 +167,7 @@ def _ranked(table: TypedTable, rng: random.Random) -> Drawn:
     from_end = order[::-1] if name == "most" else order
     need(table.are_different(from_end[: place + 1], by))
     row, text = from_end[place - 1], rng.choice(_PLACES[place])
+    need(table.has_values((row,), target))
     return Drawn(f"ranked_{name}", target, (row,), {"T": target, "N": by}, words={"p": text})
 
 
