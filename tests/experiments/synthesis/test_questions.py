@@ -1,7 +1,6 @@
 """Questions are answered a second time by what their names say, and excerpts are held to limits."""
 
 import dataclasses
-import datetime
 import itertools
 import random
 import re
