@@ -104,6 +104,7 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
     "architecture, task, features, reason",
     ("tapas", SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
     ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
+    ("tapas", TableQAConfig(operators=("NONE", "NO", "HEADER")), {}, "answers of NO, HEADER are"),
     *(("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
 )
 def test_a_model_without_features_in_the_graph_says_why(architecture, task, features, reason):
