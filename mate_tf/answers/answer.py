@@ -355,10 +355,11 @@ def answer_of_cells(
         is_time = all(column.kind in ("duration", "time") for column in columns)
         return computed(clock_text(value) if is_time else format_number(value), value=value)
     if operator.along_row:  # MAX or MIN; ranks are those of columns
-        given = [index for index, number in enumerate(numbers) if number is not None]
-        choose = max if kind == "MAX" else min
-        best = choose(given, key=numbers.__getitem__, default=None)
-        return None if best is None else computed(cells[best].text, value=numbers[best])
+        by_index = {i: number for i, number in enumerate(numbers) if number is not None}
+        if not by_index:
+            return None
+        extreme = (max if kind == "MAX" else min)(by_index, key=by_index.__getitem__)
+        return computed(cells[extreme].text, value=by_index[extreme])
     if facts is None:
         return None
     ranks = facts.ranks[[cell.row * table.num_columns + cell.column for cell in cells]]
