@@ -3,7 +3,8 @@
     python -m experiments.demo_data.known_questions
 
 They are of experiments/demo_data/people/train.jsonl: two about every other table, rarer kinds
-first, with the operators that the model has. It writes mate_tf/default_model/known_questions.jsonl.gz, the same bytes each time.
+first, with the operators that the model has. It writes
+mate_tf/default_model/known_questions.jsonl.gz, the same bytes each time.
 """
 
 import gzip

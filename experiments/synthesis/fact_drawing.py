@@ -7,6 +7,7 @@ cells that contradict it, or by none where there is nothing to see.
 import random
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 from experiments.synthesis.drawn import (
     MOST_SELECTED,
@@ -24,7 +25,7 @@ from experiments.synthesis.typed_table import TypedTable, need, pick
 _PLACES = {2: ("second", "2nd"), 3: ("third", "3rd"), 4: ("fourth", "4th")}
 
 
-def _verdict(holds: bool) -> dict[str, str]:
+def _verdict(holds: bool) -> dict[str, Any]:
     return {"aggregation": "YES" if holds else "NO", "answer": "yes" if holds else "no"}
 
 
@@ -167,6 +168,7 @@ def _ranked(table: TypedTable, rng: random.Random) -> Drawn:
     from_end = order[::-1] if name == "most" else order
     need(table.are_different(from_end[: place + 1], by))
     row, text = from_end[place - 1], rng.choice(_PLACES[place])
+    need(table.has_values((row,), target))
     return Drawn(f"ranked_{name}", target, (row,), {"T": target, "N": by}, words={"p": text})
 
 

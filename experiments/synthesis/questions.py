@@ -49,6 +49,8 @@ _OF_SEVERAL = (
     *("count", "beyond", "select", "having", "not_having", "distinct", "within", "top"),
     *("not_like", "both", "all_", "share_of_rows"),
 )
+# What a table still answers without the value {v} that is asked about: nothing has it.
+_ANSWERED_WITHOUT = ("fact", "exists", "exists_both", "all_like", "not_like", "count_not_like")
 _SHARE_OF_SYNONYMS, _SHARE_OF_MISTYPED = 0.15, 0.05
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
 # Of "scales": what people call the most and the least of a column, by the words of its name, and
@@ -201,10 +203,13 @@ def _draw_several(
 def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | None:
     """The table without the rows or a column that a question mentions; None if too little is left.
 
-    A mentioned text must not stand in a row that is left.
+    A mentioned text must not stand in a row that is left. One column less of a series leaves a
+    question about the others.
     """
-    if drawn.cells and rng.random() < 0.6:
-        return _without_rows(table, rng.choice(sorted(drawn.cells.values())))
+    is_answered = drawn.form in _ANSWERED_WITHOUT
+    cells = [drawn.cells[name] for name in sorted(drawn.cells) if name in "ab" or not is_answered]
+    if cells and ("U" in drawn.words or rng.random() < 0.6):
+        return _without_rows(table, rng.choice(cells))
     gone = rng.choice(sorted({drawn.column, *drawn.columns.values()}))
     name = table.header[gone].strip().lower()
     kept = [c for c in range(table.num_columns) if c != gone]
@@ -298,7 +303,10 @@ def _column_mention(table: TypedTable, column: int, rng: random.Random) -> str:
     """A column's name in lower case, mostly without what stands in parentheses."""
     name = table.columns[column].name.lower()
     if rng.random() < _SHARE_OF_SYNONYMS:
-        name = synonym(name, rng)
+        other = synonym(name, rng)
+        headers = [it.name.lower() for it in table.columns if it is not table.columns[column]]
+        if not any(it and (it in other or other in it) for it in headers):
+            name = other
     plain = _PARENTHESES.sub("", name).strip()
     return plain if _has_words(plain) and rng.random() < 0.8 else name
 

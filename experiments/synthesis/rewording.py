@@ -35,11 +35,13 @@ def synonym(name: str, rng: random.Random) -> str:
 
 
 def with_other_header(table: Table, rng: random.Random) -> Table:
-    """The table with other names for its columns, where any are known and none is twice."""
-    header = [synonym(name, rng) for name in table.header]
+    """The table with other names for its columns, where any are known that no column has or had."""
+    header, taken = list(table.header), {name.strip().lower() for name in table.header}
     for index, name in enumerate(header):
-        if sum(name.lower() == other.lower() for other in header) > 1:
-            header[index] = table.header[index]
+        other = synonym(name, rng)
+        if other.lower() not in taken:
+            header[index] = other
+            taken.add(other.lower())
     return replace(table, header=tuple(header))
 
 

@@ -118,7 +118,7 @@ def _days(table: TypedTable, rng: random.Random) -> Drawn:
     need(isinstance(one, Date) and isinstance(other, Date))
     assert isinstance(one, Date) and isinstance(other, Date)
     need(None not in (*one[:3], *other[:3]) and one[:3] != other[:3])
-    if one[:3] > other[:3]:  # type: ignore[operator]
+    if one[:3] > other[:3]:
         first, second = second, first
     along = tuple(sorted((first, second)))
     columns, cells = {"A": first, "B": second}, {"a": (row, target)}

@@ -298,10 +298,10 @@ def answer_of_cells(
     Operators in a column, but those of two cells, leave out rows that are totals, unless there are
     no other cells; COUNT and DISTINCT also leave out empty cells. SHARE is the cells' part of their
     column's sum in percent, or of its number of rows where not each row has a number. Operators of
-    numbers take the cells that
-    are numbers in their columns (tables/columns.py); where their units cannot be added, the answer
-    is the cells themselves, and its note says so. The difference of dates is in days, or in years
-    where one has no day; that of times in seconds.
+    numbers take the cells that are numbers in their columns (tables/columns.py); where their units
+    cannot be added, the answer is the cells themselves, and its note says so. The difference of
+    dates is in days, or in years where one has no day; that of times is a clock's text, and its
+    value in seconds.
 
     The cells are in table order; the facts are of all cells of the table, and what compares cells
     has no answer without them. Nor is there one, but None, where the cells do not
@@ -355,10 +355,11 @@ def answer_of_cells(
         is_time = all(column.kind in ("duration", "time") for column in columns)
         return computed(clock_text(value) if is_time else format_number(value), value=value)
     if operator.along_row:  # MAX or MIN; ranks are those of columns
-        given = [index for index, number in enumerate(numbers) if number is not None]
-        choose = max if kind == "MAX" else min
-        best = choose(given, key=numbers.__getitem__, default=None)
-        return None if best is None else computed(cells[best].text, value=numbers[best])
+        by_index = {i: number for i, number in enumerate(numbers) if number is not None}
+        if not by_index:
+            return None
+        extreme = (max if kind == "MAX" else min)(by_index, key=by_index.__getitem__)
+        return computed(cells[extreme].text, value=by_index[extreme])
     if facts is None:
         return None
     ranks = facts.ranks[[cell.row * table.num_columns + cell.column for cell in cells]]
@@ -398,7 +399,7 @@ def _share(table: Table, cells: tuple[SelectedCell, ...]) -> float | None:
 def _calculated(
     table: Table, cells: tuple[SelectedCell, ...], numbers: list[float | None], operator: Operator
 ) -> float | None:
-    """The result of the cells with a number, or of two dates; None where there are too few."""
+    """The result of the cells with a number, or of two dates or times; None of too few."""
     given = [number for number in numbers if number is not None]
     assert operator.of_numbers is not None
     if len(given) >= (2 if operator.of_two else 1):
@@ -406,16 +407,15 @@ def _calculated(
     if not operator.of_two:
         return None
     values = [values_in_column(table, cell.column).get(cell.row) for cell in cells]
+    if all(table.column(cell.column).kind == "time" for cell in cells):
+        seconds = [value for value in values if isinstance(value, float)]
+        return operator.of_numbers(seconds) if len(seconds) == 2 else None
     return _between(*(value if isinstance(value, Date) else None for value in values))
 
 
 def _between(one: Date | None, other: Date | None) -> float | None:
-    """The days between two dates, the years where one has no day, the seconds between two times."""
-    if one is None or other is None:
-        return None
-    if one.year is None and other.year is None and one.time is not None and other.time is not None:
-        return abs(one.time - other.time)
-    if one.year is None or other.year is None:
+    """The days between two dates, or the years where one has no day."""
+    if one is None or other is None or one.year is None or other.year is None:
         return None
     if None in (one.month, one.day, other.month, other.day):
         return float(abs(one.year - other.year))

@@ -33,6 +33,7 @@ from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
 from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
 from mate_tf.serving.stored import StoredModel, check_longest
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
 from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration
 from mate_tf.weights.run import (
@@ -208,6 +209,10 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
     if not isinstance(task, TableQAConfig | ClassificationConfig):
         kind = answering_kind(task)
         return f"a model of the kind {kind} reads its answers outside the graph"
+    names = task.operators if isinstance(task, TableQAConfig) else ()
+    outside = [it for it in names if OPERATORS[it].along_row or it in ("YES", "NO", "SHARE")]
+    if outside:
+        return f"answers of {', '.join(outside)} are read outside the graph"
     if importlib.util.find_spec("tensorflow_text") is None:
         return "it was exported without tensorflow-text, which some systems do not have"
     if encoder.attention.is_grammar_guided:

@@ -14,13 +14,14 @@ from scipy import special
 
 from mate_tf.answers.answer import SelectedCell, answer_of_cells
 from mate_tf.answers.decoding import CellProbabilities, best_others, likeliest_answer
-from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.tables.operators import OPERATORS, TAPAS_OPERATORS
 from mate_tf.tables.table import Table
 
 TABLE = Table.from_rows(
     [["city", "people", "area"], ["Ulm", "120", "118"], ["Bonn", "330", "none"], ["Ulm", "2", "2"]]
 )
 NUM_CELLS = 9
+ALONG_ROWS = ("NONE", "SUM", "YES", "NO", "HEADER", "SHARE", "ROW_SUM", "ROW_MAX", "ROW_DIFFERENCE")
 
 
 def held_of(table, cells, aggregations, with_columns=None, selected=None) -> CellProbabilities:
@@ -54,6 +55,28 @@ def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     return held, np.sort(places)
 
 
+@st.composite
+def probabilities_with_rows(draw) -> tuple[CellProbabilities, np.ndarray]:
+    """The same of a model that chooses a row for some operators: the answer is in a line."""
+    held, places = draw(probabilities())
+    cells = held.cells
+    of_rows, of_operators = (
+        special.softmax(draw(arrays.arrays(np.float64, size, elements=st.integers(-3, 3))))
+        for size in (3, len(ALONG_ROWS))
+    )
+    with_rows = np.where(cells > -np.inf, cells * np.repeat(of_rows, 3), -np.inf)
+    in_row = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
+    in_row &= np.arange(NUM_CELLS) // 3 == of_rows.argmax()
+    line = places // 3 if draw(st.booleans()) else places % 3
+    places = places[line == line[0]]
+    if draw(st.integers(0, 9)) == 0:  # a no without cells
+        places, of_operators = places[:0], np.roll(np.sort(of_operators), 4)
+    held = held._replace(
+        aggregations=of_operators, operators=ALONG_ROWS, with_rows=with_rows, selected_in_row=in_row
+    )
+    return held, places
+
+
 def candidates_by_loops(held: CellProbabilities, places: list[int]):
     """(answer, score) of everything that may be an alternative, and the answer itself."""
     column_sets = [
@@ -61,9 +84,11 @@ def candidates_by_loops(held: CellProbabilities, places: list[int]):
         for column in range(3)
         if column not in {place % 3 for place in places}
     ]
-    for members in [places, *column_sets]:
-        for aggregation in held.operators if members else ():
-            yield members, aggregation
+    in_row = [] if held.selected_in_row is None else np.flatnonzero(held.selected_in_row).tolist()
+    for members in [places, *column_sets, *([in_row] if len(in_row) > 1 else [])]:
+        for aggregation in held.operators:
+            if members or aggregation in ("YES", "NO"):
+                yield members, aggregation
     for place in range(NUM_CELLS):
         if place not in places and held.cells[place] > -np.inf:
             yield [place], "NONE"
@@ -77,11 +102,24 @@ def answers_by_loops(held: CellProbabilities, places: list[int]):
             )
             for place in members
         )
-        mean = np.mean([held.with_columns[place] for place in members])
-        score = mean * held.aggregations[held.operators.index(aggregation)]
+        score = held.aggregations[held.operators.index(aggregation)]
+        score *= mean_by_loops(held, members, aggregation)
         answer = answer_of_cells(TABLE, cells, aggregation, float(score), held.facts)
         if answer is not None and answer.score > 0.0:
             yield answer
+
+
+def mean_by_loops(held: CellProbabilities, members: list[int], aggregation: str) -> float:
+    """The mean probability of cells in their columns or, for some operators, in their row."""
+    if aggregation in ("YES", "NO"):
+        return 1.0
+    if OPERATORS[aggregation].along_row:
+        is_one_line, chances = len({place // 3 for place in members}) == 1, held.with_rows
+    else:
+        is_one_line, chances = len({place % 3 for place in members}) == 1, held.with_columns
+    if held.with_rows is not None and not is_one_line:
+        return 0.0
+    return float(np.mean([chances[place] for place in members]))
 
 
 def say_the_same(one, other) -> bool:
@@ -91,7 +129,7 @@ def say_the_same(one, other) -> bool:
     return {one.aggregation, other.aggregation} != {"NONE"} or coordinates[0] == coordinates[1]
 
 
-@given(probabilities(), st.integers(1, 12))
+@given(st.one_of(probabilities(), probabilities_with_rows()), st.integers(1, 12))
 def test_they_are_the_best_that_differ(held_and_places, number):
     held, places = held_and_places
     answer = likeliest_answer(held, places)
@@ -112,14 +150,16 @@ def test_they_are_the_best_that_differ(held_and_places, number):
             assert left_out.score <= scores[-1] + 1e-12
 
 
-@given(probabilities())
+@given(st.one_of(probabilities(), probabilities_with_rows()))
 def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
     held, places = held_and_places
     answer = likeliest_answer(held, places)
-    assert [cell.row * 3 + cell.column for cell in answer.cells] == places.tolist()
     likeliest = held.operators[held.aggregations.argmax()]
     assert answer.aggregation in (likeliest, "NONE")
-    expected = held.with_columns[places].mean()
+    expected = mean_by_loops(held, places.tolist(), likeliest)
+    if answer.aggregation != likeliest and likeliest.startswith("ROW_"):
+        places = places[[held.cells[places].argmax()]]  # the best of the row
+    assert [cell.row * 3 + cell.column for cell in answer.cells] == places.tolist()
     expected *= held.aggregations[held.operators.index(answer.aggregation)]
     assert answer.score == pytest.approx(expected, rel=1e-12)
 

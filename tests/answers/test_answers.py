@@ -256,3 +256,53 @@ def test_what_is_computed_of_cells_that_are_compared(aggregation, column, rows, 
 @stored_cases("aggregation, column, rows")
 def test_cells_without_what_is_needed_have_no_answer(aggregation, column, rows):
     assert of_runners(aggregation, column, rows) is None
+
+
+ROWS = Table.from_rows(
+    [
+        ("A", "10", "7", "$5", "x", "2024-03-01", "2024-02-28", "1:30:00", "0:45:00", "9:30"),
+        ("B", "30", "", "€3", "y", "2023-03-01", "2022-02", "0:10:00", "0:30:00", "14:45"),
+        ("A", "60", "8", "$2", "z", "2023-03-01", "2021-02-03", "0:10:00", "", "11:15"),
+    ],
+    ("name", "jan", "feb", "price", "text", "in", "out", "swim time", "run time", "start"),
+)
+
+
+def of_rows(aggregation, places, table=ROWS):
+    cells = tuple(SelectedCell(row, col, table.rows[row][col], 0.9) for row, col in places)
+    return answer_of_cells(table, cells, aggregation, 0.5)
+
+
+@stored_cases("aggregation, places, items, value")
+def test_what_is_computed_of_shares_and_along_a_row(aggregation, places, items, value):
+    answer = of_rows(aggregation, places)
+    if items is None:
+        assert answer is None
+        return
+    assert (answer.aggregation, answer.items, answer.score) == (aggregation, items, 0.5)
+    assert answer.value == (None if value is None else pytest.approx(value))
+    assert answer.coordinates == tuple(places)
+
+
+@cases(
+    "rows, places, share",
+    ([("A", "1"), ("B", "3"), ("Total", "4")], [(0, 1)], 25.0),
+    ([("A", "1"), ("B", "3"), ("Total", "4")], [(0, 0)], 50.0),  # of the rows
+    ([("A", "1"), ("B", "3"), ("Total", "4")], [(0, 1), (2, 1)], 25.0),
+    ([("A", "5"), ("B", "")], [(0, 1)], 50.0),  # not each row has a number
+    ([("A", "0"), ("B", "0")], [(0, 1)], None),
+    ([("A", "2"), ("B", "-2")], [(0, 1)], None),
+    ([("A", "$5"), ("B", "€5")], [(0, 1)], None),
+)
+def test_a_share_is_of_the_column_without_totals(rows, places, share):
+    answer = of_rows("SHARE", places, Table(("name", "number"), tuple(rows)))
+    assert (answer and answer.value) == share
+
+
+def test_numbers_of_a_row_with_unlike_units_are_not_added():
+    table = Table(("name", "a", "b"), (("A", "$5", "€7"), ("B", "$2", "€5")))
+    for aggregation in ("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE"):
+        answer = of_rows(aggregation, [(0, 1), (0, 2)], table)
+        assert (answer.aggregation, answer.items) == ("NONE", ("$5", "€7"))
+        name = aggregation.removeprefix("ROW_").lower()
+        assert answer.note == f"no {name} was computed, because the numbers are in $ and €"

@@ -21,7 +21,7 @@ from mate_tf.answers.decoding import (
     select_cells,
 )
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.operators import OPERATORS, operators_by_id
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import TableQAConfig
 from tests.small import cases
@@ -35,7 +35,7 @@ TABLE = Table.from_rows(
     ]
 )
 
-LOGITS = ("token_logits", "column_logits")
+LOGITS = ("token_logits", "column_logits", "row_scores")
 CELLS = [(row, column) for row in range(4) for column in range(1, 4)]
 
 
@@ -164,6 +164,115 @@ def test_score_is_cells_times_aggregation():
 def test_no_body_token_gives_an_empty_answer():
     answer = decode_one(TABLE, [0, 1], [0, 0], [1.0, 1.0], [0.0] * 4, num_alternatives=3)
     assert answer == no_answer()
+
+
+MONTHS = Table.from_rows(
+    [
+        ["team", "jan", "feb", "mar"],
+        ["A", "5", "7", "1"],
+        ["B", "2", "9", "4"],
+        ["C", "3", "3", "8"],
+    ]
+)
+ALL = operators_by_id()
+
+
+def decode_along(operator, likely, row=2, chance=0.9, **options):
+    """The answer of a model that is sure of cells (row id, column id) and of a row of MONTHS."""
+    places = [(r, c) for r in range(4) for c in range(1, 5)]
+    row_ids, column_ids = np.array(places).T
+    token_logits = np.array([likely.get(it, -3.0) for it in places])
+    options = {"row_scores": np.where(row_ids == row, 1.5, 0.5)} | options
+    if options["row_scores"] is None:
+        del options["row_scores"]
+    probabilities = np.where((column_ids == 2) & (row_ids > 0), 1 / (1 + np.exp(-token_logits)), 0)
+    others = (1 - chance) / (len(ALL) - 1)
+    return decode_one(
+        options.pop("table", MONTHS),
+        *(
+            column_ids,
+            row_ids,
+            probabilities,
+            np.log([others, chance])[np.equal(ALL, operator) * 1],
+        ),
+        column_logits=np.array([0.0, 0.0, 1.0, 0.0, 0.0]),
+        token_logits=token_logits,
+        config=TableQAConfig(operators=ALL),
+        **options,
+    )
+
+
+OF_ROW = np.exp([0.5, 1.5, 0.5])[1] / np.exp([0.5, 1.5, 0.5]).sum()
+
+
+@cases(
+    "operator, likely, items, coordinates",
+    ("ROW_SUM", {(2, 2): 2.0, (2, 4): 1.0, (1, 3): 4.0}, ("6",), [(1, 1), (1, 3)]),
+    ("ROW_AVERAGE", {(2, 2): 2.0, (2, 3): 2.0, (2, 4): 1.0}, ("5",), [(1, 1), (1, 2), (1, 3)]),
+    ("ROW_MAX", {(2, 2): 2.0, (2, 3): 2.0, (3, 4): 2.0}, ("9",), [(1, 1), (1, 2)]),
+    ("ROW_MIN", {(2, 2): 2.0, (2, 3): 2.0, (3, 4): 2.0}, ("2",), [(1, 1), (1, 2)]),
+    ("ROW_DIFFERENCE", {(2, 3): 2.0, (2, 4): -1.0, (1, 2): 3.0}, ("5",), [(1, 2), (1, 3)]),
+    ("ROW_DIFFERENCE", {(2, 2): 3.0, (2, 3): 2.0, (2, 4): 1.0}, ("7",), [(1, 1), (1, 2)]),
+    ("HEADER", {(2, 3): 2.0, (3, 4): 5.0}, ("feb",), [(1, 2)]),
+    ("HEADER", {(2, 2): 1.0, (2, 4): 1.0, (1, 2): 5.0}, ("jan", "mar"), [(1, 1), (1, 3)]),
+    ("HEADER", {(2, 4): -1.0, (1, 2): 5.0}, ("mar",), [(1, 3)]),  # the best where none passes
+)  # fmt: skip
+def test_operators_along_a_row_take_cells_of_the_likeliest_row(
+    operator, likely, items, coordinates
+):
+    answer = decode_along(operator, likely)
+    assert (answer.aggregation, answer.items) == (operator, items)
+    assert list(answer.coordinates) == coordinates
+    chances = [1 / (1 + np.exp(-likely[row + 1, column + 1])) for row, column in coordinates]
+    assert answer.score == pytest.approx(np.mean(chances) * OF_ROW * 0.9)
+
+
+@cases("row", 1, 2, 3)
+def test_the_row_head_chooses_the_row(row):
+    likely = dict.fromkeys([(r, c) for r in range(1, 4) for c in range(2, 5)], 2.0)
+    answer = decode_along("ROW_SUM", likely, row)
+    assert answer.value == {1: 13.0, 2: 15.0, 3: 14.0}[row]
+    assert {cell.row for cell in answer.cells} == {row - 1}
+    assert decode_along("SUM", likely, row).value == 10.0  # of jan, whatever the row
+
+
+@cases(
+    "operator, likely, coordinates",
+    ("NO", {(2, 3): -1.0}, []),
+    ("NO", {(2, 2): 1.0, (3, 2): -1.0, (3, 3): 5.0}, [(1, 1)]),
+    ("YES", {(1, 2): 1.0, (2, 2): 1.0}, [(0, 1), (1, 1)]),
+    ("YES", {(1, 2): -1.0}, [(0, 1)]),  # the best where none passes
+)
+def test_a_verdict_has_the_probability_of_its_operator(operator, likely, coordinates):
+    answer = decode_along(operator, likely, num_alternatives=4)
+    assert answer.answered and (answer.aggregation, answer.text) == (operator, operator.lower())
+    assert list(answer.coordinates) == coordinates
+    assert answer.score == pytest.approx(0.9)
+    other = {"YES": "NO", "NO": "YES"}[operator]
+    verdicts = [it for it in answer.alternatives if it.aggregation in ("YES", "NO")]
+    assert [(it.aggregation, it.text) for it in verdicts] == [(other, other.lower())]
+    assert verdicts[0].score == pytest.approx(0.1 / (len(ALL) - 1))
+    assert Answer.from_dict(answer.to_dict()) == answer
+    assert calibrated(answer, Calibration(), MONTHS, "is it?").text == answer.text
+
+
+def test_the_other_answer_of_a_row_is_an_alternative():
+    likely = {(2, 2): 2.0, (2, 3): 2.0, (2, 4): 2.0, (1, 2): 2.0}
+    others = decode_along("SUM", likely, num_alternatives=30).alternatives
+    (of_row,) = (other for other in others if other.aggregation == "ROW_SUM")
+    chance = 1 / (1 + np.exp(-2.0))
+    assert (of_row.value, {cell.row for cell in of_row.cells}) == (15.0, {1})
+    assert of_row.score == pytest.approx(chance * OF_ROW * 0.1 / (len(ALL) - 1))
+
+
+@cases("operator", "NONE", "SUM", "COUNT", "DIFFERENCE", "SHARE", "YES")
+def test_in_a_column_the_row_head_changes_nothing(operator):
+    likely = {(2, 2): 2.0, (3, 2): 1.0, (2, 3): 3.0}
+    with_rows, without = (
+        decode_along(operator, likely, row_scores=scores)
+        for scores in (np.linspace(-1.0, 2.0, 16), None)
+    )
+    assert with_rows == without and with_rows.aggregation == operator
 
 
 @given(st.lists(st.floats(0, 1), min_size=9, max_size=9), st.integers(0, 3))

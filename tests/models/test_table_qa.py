@@ -154,6 +154,58 @@ def test_a_question_that_the_table_does_not_answer_teaches_the_operator_alone(ba
     np.testing.assert_allclose(losses["example_loss"][0], of_cells, rtol=1e-5)
 
 
+def selection_by_numpy(tokens, scores, labels, lines):
+    """The cross-entropy of the right line, of three, and the mean loss of the cells in it.
+
+    The scores and the lines are those of tokens; each cell is a token, and the header is in a line.
+    """
+    labelled = labels > 0
+    (right,) = set(lines[labelled])
+    means = np.array([scores[lines == line].mean() for line in np.unique(lines[lines > 0])])
+    of_line = np.log(np.exp(means).sum()) - means[right - 1]
+    inside = lines == right
+    losses = np.log1p(np.exp(tokens)) - tokens * labelled
+    return of_line + losses[inside].mean()
+
+
+@cases(
+    "operator, labels, loss",
+    *((operator, [6], "column") for operator in ("NONE", "SUM", "SHARE", "YES", "NO")),
+    *((operator, [6, 7], "row") for operator in ("HEADER", "ROW_SUM", "ROW_DIFFERENCE")),
+    *(("NO", [], "none"), ("YES", [], "zero"), (ABSENT, [], "zero"), (ABSENT, [6], "zero")),
+)
+def test_the_selection_loss_is_that_of_the_operator(batch, operator, labels, loss):
+    operators = operators_by_id()
+    model = build(operators=operators, use_answer_as_supervision=False)
+    label_ids = np.zeros((2, 12), np.int32)
+    label_ids[:, labels] = 1
+    batch = batch | {
+        "label_ids": tf.constant(label_ids),
+        "aggregation_function_id": tf.constant([[operators.index(operator)]] * 2, tf.int32),
+    }
+    with tf.GradientTape() as tape:
+        outputs, losses = run(model, batch)
+    gradients = tape.gradient(losses["loss"], model.cell_selection.trainable_variables)
+    assert all(np.isfinite(it).all() for it in gradients if it is not None)
+
+    # The first two tokens are the question, the last two padding.
+    rows, columns = (batch[name].numpy()[0] for name in ("row_ids", "column_ids"))
+    is_cell = columns > 0
+    for example, found in enumerate(losses["selection_loss"].numpy()):
+        tokens = outputs["token_logits"].numpy()[example]
+        if loss == "zero":
+            expected = 0.0
+        elif loss == "none":
+            expected = np.log1p(np.exp(tokens[rows > 0])).mean()
+        elif loss == "row":
+            scores = outputs["row_scores"].numpy()[example]
+            expected = selection_by_numpy(tokens, scores, label_ids[example], rows)
+        else:
+            means = outputs["column_logits"].numpy()[example][columns]
+            expected = selection_by_numpy(tokens, means, label_ids[example], columns * is_cell)
+        np.testing.assert_allclose(found, expected, rtol=1e-4)
+
+
 def test_weak_supervision_sends_each_example_to_selection_or_aggregation(batch):
     _, losses = run(build(), batch)
     assert losses["aggregate_mask"].numpy().tolist() == [0.0, 1.0]

@@ -19,6 +19,7 @@ from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import why_no_tables
 from mate_tf.serving.loading import from_pretrained
+from mate_tf.tables.operators import operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
 from tests.serving import new_process
@@ -104,6 +105,7 @@ def test_outputs_that_are_not_finite_are_an_error(classifier):
     "architecture, task, features, reason",
     ("tapas", SpanReadingConfig(), {}, "span_reading reads its answers outside the graph"),
     ("grammar_soft", TableQAConfig(), {}, "needs a tagger"),
+    ("tapas", TableQAConfig(operators=operators_by_id()), {}, "answers of YES, NO, HEADER, SHARE"),
     *(("tapas", TableQAConfig(), {of: True}, f"features with {of} are not made") for of in REFUSED),
 )
 def test_a_model_without_features_in_the_graph_says_why(architecture, task, features, reason):

@@ -7,13 +7,14 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.datasets.json_lines import read_json_lines, write_json_lines
+from mate_tf.datasets.supervision import supervise
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, read_conversion, write_conversion
-from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.tables.operators import TAPAS_OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
@@ -92,6 +93,33 @@ def run(config, data_dir, model_dir):
     task = make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
     metrics = train(task, config, model_dir)
     return model, metrics
+
+
+def test_verdicts_headers_and_rows_come_from_json_lines_into_a_step(data_dir, tmp_path):
+    copied(data_dir, tmp_path)
+    table = Table.from_rows([["oslo", "1", "2"], ["rome", "3", "4"]], ["city", "5", "6"], "t")
+    asked = (
+        ("YES", ("yes",), ((0, 0),), None),
+        ("NO", ("no",), (), None),
+        ("HEADER", ("6",), ((0, 2),), None),
+        ("ROW_SUM", ("3",), ((0, 1), (0, 2)), 3.0),
+    )
+    questions = [
+        (table, Question("rank oslo", f"train-{i}", answers, cells, number, operator))
+        for i, (operator, answers, cells, number) in enumerate(asked)
+    ]
+    write_json_lines(tmp_path / "train.jsonl", questions)
+    read = list(read_json_lines(tmp_path / "train.jsonl"))
+    kept = [(it.aggregation, it.answers, it.answer_coordinates) for _, it in read]
+    assert kept == [(operator, answers, cells) for operator, answers, cells, _ in asked]
+    examples = write_split(tmp_path, "train", questions=[(t, supervise(t, q)) for t, q in read])
+    has_labels = [bool(example.features["label_ids"].any()) for example in examples]
+    assert has_labels == [True, False, True, True]
+    task = TableQAConfig(operators=operators_by_id(), use_answer_as_supervision=False)
+    config = dataclasses.replace(CONFIG, task=task, num_steps=1, eval_interval=1)
+    check_data(config, tmp_path)
+    _, metrics = run(config, tmp_path, tmp_path / "run")
+    assert np.isfinite(list(metrics.values())).all()
 
 
 def test_known_questions_take_their_share_of_the_steps_also_after_a_resume(data_dir, tmp_path):

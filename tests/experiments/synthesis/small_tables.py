@@ -57,3 +57,15 @@ def tables(draw) -> Table:
     columns = [column(values) for values in kinds[: draw(st.integers(2, 4))]]
     header = [f"column {chr(ord('p') + i)}" for i in range(len(columns))]
     return Table.from_rows(list(zip(*columns, strict=True)), header, "random")
+
+
+@st.composite
+def crosstabs(draw) -> Table:
+    """A table of 2 to 5 rows with a series of years of numbers, or of marks, and two dates."""
+    num_rows = draw(st.integers(2, 5))
+    of_series = draw(st.sampled_from([_numbers, st.sampled_from(["x", "y"])]))
+    dates = st.integers(1, 9).map(lambda day: f"2024-03-0{day}")
+    kinds = [_words, *[of_series] * draw(st.integers(3, 4)), dates, dates]
+    years = [str(2001 + i) for i in range(len(kinds) - 3)]
+    columns = [draw(st.lists(it, min_size=num_rows, max_size=num_rows)) for it in kinds]
+    return Table.from_rows(list(zip(*columns, strict=True)), ["Team", *years, "In", "Out"], "years")
