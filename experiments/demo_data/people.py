@@ -14,8 +14,10 @@ from typing import Any
 from absl import app, flags
 
 PARTS = ("train", "calibration", "dev", "near_misses", "synonyms")
-_COMPUTED = ("COUNT", "SUM", "AVERAGE", "DISTINCT", "DIFFERENCE", "SHARE")
-_COMPUTED += ("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE")
+_COMPUTED = (
+    *("COUNT", "SUM", "AVERAGE", "DISTINCT", "DIFFERENCE", "SHARE"),
+    *("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE"),
+)
 
 
 def questions(part: str) -> Iterator[dict[str, Any]]:

@@ -180,8 +180,8 @@ def save_inputs(
     there = load_inputs(model_dir)
     names = {file.name for file in there.files}
     # Earlier versions noted the records alone.
-    here = {it for it in inputs.files if it.name in names or not it.name.endswith(QUESTIONS)}
-    different = sorted({file.name for file in {*there.files} ^ here})
+    files = {it for it in inputs.files if it.name in names or not it.name.endswith(QUESTIONS)}
+    different = sorted({file.name for file in {*there.files} ^ files})
     if different and not may_differ:
         raise ValueError(
             f"expected the data that the run in {model_dir} began with, got others in "

@@ -164,8 +164,10 @@ def latest_checkpoint(folder: pathlib.Path) -> str | None:
         return None
     import tensorflow as tf
 
+    if listed := tf.train.latest_checkpoint(str(folder)):
+        return str(listed)
     newest = max(whole, key=lambda path: int(path.name.rpartition("-")[2]), default=None)
-    return tf.train.latest_checkpoint(str(folder)) or (newest and str(newest))
+    return None if newest is None else str(newest)
 
 
 def run_weights(directory: str | pathlib.Path) -> RunWeights:

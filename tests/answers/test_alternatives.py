@@ -119,6 +119,7 @@ def mean_by_loops(held: CellProbabilities, members: list[int], aggregation: str)
         is_one_line, chances = len({place % 3 for place in members}) == 1, held.with_columns
     if held.with_rows is not None and not is_one_line:
         return 0.0
+    assert chances is not None
     return float(np.mean([chances[place] for place in members]))
 
 
