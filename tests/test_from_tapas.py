@@ -65,7 +65,8 @@ def numbered(names: Iterable[str]) -> set[str]:
 def definitions() -> dict[str, set[str]]:
     """What the files define at their top, and of a class its members and the names of its bases."""
     found: dict[str, set[str]] = {}
-    for path in (ROOT / "mate_tf").rglob("*.py"):
+    folders = ROOT / "mate_tf", ROOT / "experiments"
+    for path in itertools.chain.from_iterable(folder.rglob("*.py") for folder in folders):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [getattr(node, "name", None)]
             names += [getattr(it, "id", None) for it in getattr(node, "targets", ())]
