@@ -80,7 +80,7 @@ def _members(node: ast.AST) -> Iterator[str]:
         return
     yield from (base.id for base in node.bases if isinstance(base, ast.Name))
     yield from (it.name for it in node.body if isinstance(it, ast.FunctionDef))
-    yield from (it.target.id for it in node.body if isinstance(it, ast.AnnAssign))
+    yield from (ast.unparse(it.target) for it in node.body if isinstance(it, ast.AnnAssign))
     for it in ast.walk(node):
         if isinstance(it, ast.Attribute) and isinstance(it.ctx, ast.Store):
             yield it.attr
@@ -213,9 +213,10 @@ def test_options_and_arguments_of_transformers_are_all_there(file, name, header)
     path = pathlib.Path(spec.origin).parent / "models" / "tapas" / file
     body = ast.parse(path.read_text(encoding="utf-8")).body
     (found,) = (it for it in body if isinstance(it, ast.ClassDef) and it.name == name)
-    calls = [it for it in found.body if getattr(it, "name", "") in ("__init__", "__call__")]
+    methods = (it for it in found.body if isinstance(it, ast.FunctionDef))
+    calls = [it for it in methods if it.name in ("__init__", "__call__")]
     theirs = {it.arg for call in calls for it in call.args.args} - {"self"}
-    theirs |= {it.target.id for it in found.body if isinstance(it, ast.AnnAssign)}
+    theirs |= {ast.unparse(it.target) for it in found.body if isinstance(it, ast.AnnAssign)}
     assert len(theirs) > 30
     assert theirs <= {*first_column(header)}
 
