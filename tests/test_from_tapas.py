@@ -65,7 +65,8 @@ def numbered(names: Iterable[str]) -> set[str]:
 def definitions() -> dict[str, set[str]]:
     """What the files define at their top, and of a class its members and the names of its bases."""
     found: dict[str, set[str]] = {}
-    for path in (ROOT / "mate_tf").rglob("*.py"):
+    folders = ROOT / "mate_tf", ROOT / "experiments"
+    for path in itertools.chain.from_iterable(folder.rglob("*.py") for folder in folders):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [getattr(node, "name", None)]
             names += [getattr(it, "id", None) for it in getattr(node, "targets", ())]
@@ -79,8 +80,12 @@ def _members(node: ast.AST) -> Iterator[str]:
         return
     yield from (base.id for base in node.bases if isinstance(base, ast.Name))
     yield from (it.name for it in node.body if isinstance(it, ast.FunctionDef))
+<<<<<<< HEAD
     targets = (it.target for it in node.body if isinstance(it, ast.AnnAssign))
     yield from (target.id for target in targets if isinstance(target, ast.Name))
+=======
+    yield from (ast.unparse(it.target) for it in node.body if isinstance(it, ast.AnnAssign))
+>>>>>>> tapas53
     for it in ast.walk(node):
         if isinstance(it, ast.Attribute) and isinstance(it.ctx, ast.Store):
             yield it.attr
@@ -213,9 +218,10 @@ def test_options_and_arguments_of_transformers_are_all_there(file, name, header)
     path = pathlib.Path(spec.origin).parent / "models" / "tapas" / file
     body = ast.parse(path.read_text(encoding="utf-8")).body
     (found,) = (it for it in body if isinstance(it, ast.ClassDef) and it.name == name)
-    calls = [it for it in found.body if getattr(it, "name", "") in ("__init__", "__call__")]
+    methods = (it for it in found.body if isinstance(it, ast.FunctionDef))
+    calls = [it for it in methods if it.name in ("__init__", "__call__")]
     theirs = {it.arg for call in calls for it in call.args.args} - {"self"}
-    theirs |= {it.target.id for it in found.body if isinstance(it, ast.AnnAssign)}
+    theirs |= {ast.unparse(it.target) for it in found.body if isinstance(it, ast.AnnAssign)}
     assert len(theirs) > 30
     assert theirs <= {*first_column(header)}
 

@@ -182,7 +182,7 @@ def _spread(table: TypedTable, rng: random.Random) -> Drawn:
 
 
 def _share(table: TypedTable, rng: random.Random) -> Drawn:
-    """What part of a sum the rows with a value have, in percent, or of all rows."""
+    """The part of a sum that the rows with a value have, in percent, or of all rows."""
     key = pick(table.select("text"), rng)
     row, rows = frequent_value(table, key, rng)
     everything = tuple(range(table.num_rows))

@@ -240,7 +240,7 @@ def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question
 
 
 def _result(drawn: Drawn, table: TypedTable) -> float:
-    """What is computed from the cells that answer."""
+    """The number that is computed from the cells that answer."""
     operator = drawn.aggregation.removeprefix("ROW_")
     if operator == "COUNT":
         return float(len(drawn.rows))

@@ -384,7 +384,7 @@ def answer_of_cells(
 
 
 def _share(table: Table, cells: tuple[SelectedCell, ...]) -> float | None:
-    """What part of their column cells are, in percent; None of a sum of 0 or unlike units."""
+    """The part of their column that cells are, in percent; None of a sum of 0 or unlike units."""
     column = table.column(cells[0].column)
     rows = [row for row in range(table.num_rows) if row not in table.total_rows]
     numbers = {row: column.numbers[row] for row in rows}
