@@ -1,4 +1,4 @@
-"""What a question asks about a table before it has words, and what draws of it share."""
+"""A question before it has words, and what the draws of such questions share."""
 
 import datetime
 import random
