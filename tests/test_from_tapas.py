@@ -80,12 +80,7 @@ def _members(node: ast.AST) -> Iterator[str]:
         return
     yield from (base.id for base in node.bases if isinstance(base, ast.Name))
     yield from (it.name for it in node.body if isinstance(it, ast.FunctionDef))
-<<<<<<< HEAD
-    targets = (it.target for it in node.body if isinstance(it, ast.AnnAssign))
-    yield from (target.id for target in targets if isinstance(target, ast.Name))
-=======
     yield from (ast.unparse(it.target) for it in node.body if isinstance(it, ast.AnnAssign))
->>>>>>> tapas53
     for it in ast.walk(node):
         if isinstance(it, ast.Attribute) and isinstance(it.ctx, ast.Store):
             yield it.attr
