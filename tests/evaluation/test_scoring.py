@@ -110,6 +110,18 @@ def test_own_questions_may_have_answers_or_classes():
     assert (metrics["denotation_accuracy"], metrics["accuracy"]) == (1.0, 0.5)
 
 
+def test_a_statement_is_judged_by_the_first_verdict_of_a_model_for_questions():
+    other = {"items": ("Oslo",), "alternatives": (Answer(("no",)), Answer(("yes",)))}
+    metrics = scored(
+        "TABFACT",
+        ({"items": ("yes",)}, {"class_index": 1}),
+        ({"items": ("yes",)}, {"class_index": 0}),
+        (other, {"class_index": 0}),
+        ({"answered": False, "alternatives": (Answer(("yes",)),)}, {"class_index": 1}),
+    )
+    assert metrics["accuracy"] == 0.75
+
+
 def test_sequences_are_scored_by_questions_positions_and_as_a_whole():
     def turn(id_, predicted, gold, answer="z"):
         question = {"id": id_, "answer_coordinates": (gold,), "answers": ("z",)}
