@@ -317,7 +317,7 @@ def head_outputs(
 
     token_logits = scores["token_scores"] / np.float32(config.temperature)
     outputs, logits = {"token_logits": token_logits}, token_logits.astype(np.float64)
-    if config.selects_rows:
+    if "row_scores" in scores:
         outputs["row_scores"] = scores["row_scores"]
     if config.select_one_column:
         sums, numbers = (

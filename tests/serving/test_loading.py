@@ -289,7 +289,7 @@ def test_outputs_that_are_not_finite_are_no_answer(kind, value):
     assert model_kind(model.task_config) == kind
     features = TokenFeatures(*[tf.ones([2, 8], tf.int32)] * 9)
     outputs = {name: values.numpy() for name, values in model(features).items()}
-    for name in DECODINGS[kind].outputs:
+    for name in [name for name in DECODINGS[kind].outputs if name in outputs]:
         broken = outputs[name].copy()
         broken[1, -1] = value
         message = f"expected finite {name} of the model, got NaN or infinity for 1 of 2 questions"

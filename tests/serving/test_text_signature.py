@@ -259,7 +259,8 @@ def test_answers_are_the_library_s(cells, columns, aggregations, chooses):
         outputs |= {"token_logits": logits, "column_logits": columns}
         outputs["token_probabilities"] = np.where(chosen, outputs["token_probabilities"], 0.0)
     outputs = {name: np.float32(values) for name, values in outputs.items()}
-    config = TableQAConfig(operators=operators_by_id(), select_one_column=chooses)
+    operators = operators_by_id()[:14]  # of models that have the signature
+    config = TableQAConfig(operators=operators, select_one_column=chooses)
     asked = Asked(TABLES, TokenFeatures(*map(np.array, tokens[:9])))
     expected = decode_cells(config, outputs, asked)
     tensors = {name: tf.constant(values) for name, values in outputs.items()}
