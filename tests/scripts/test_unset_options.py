@@ -15,7 +15,6 @@ EXCEPTIONS = {
     "PointingInputs.num_sentences": "MATE, section 4.1: k",
     "TableETCConfig.local_radius": "ETC (Ainslie et al., 2020), section 3: the local radius",
     "TableETCConfig.max_relative_distance": "ETC (Ainslie et al., 2020), section 3: the clipping",
-    "TableQAConfig.average_approximation_function": "TAPAS, section 3; the golden wtq_first_order",
     "TableQAConfig.use_normalized_answer_loss": "TAPAS, section 3; the golden wtq_normalized",
     "TrainingConfig.schedule": "BERT (Devlin et al., 2019), appendix A.2: one of a table",
     "TrainingConfig.weight_decay_rate": "BERT (Devlin et al., 2019), appendix A.2",
