@@ -5,9 +5,9 @@
 
 Each question is one line with its table, in the format of docs/training.md. Of --share of them a
 copy is written in which headers that have other names (experiments/synthesis/synonyms.txt) have
-one, the words have a typing error in one of three, and are in lower case in one of two. The
-answer, its cells and the aggregation stay. Questions whose
-answer is a header are left out. The same flags give the same file.
+one, the words have a typing error in one of three, and are in lower case in one of two. The answer,
+its cells and the aggregation stay. Questions whose answer is a header are left out. The same flags
+give the same file.
 """
 
 import json

@@ -54,12 +54,16 @@ def _row_and_series(
     series = series_of(table)
     need(series is not None)
     assert series is not None
-    names = [c for c in table.subjects() if c not in series.columns]
-    target = pick(names[:1] or names, rng)
-    row = pick(table.unique_rows(target), rng)
+    row, target = _named_row(table, series.columns, rng)
     need(all(table.has_values((row,), column) for column in series.columns))
     need(not of_numbers or all(table.columns[c].kind == "number" for c in series.columns))
     return row, (row, target), series
+
+
+def _named_row(table: TypedTable, columns: tuple[int, ...], rng: random.Random) -> tuple[int, int]:
+    """A row, and the column that it is called by, which is none of some others."""
+    target = pick([c for c in table.subjects() if c not in columns][:1], rng)
+    return pick(table.unique_rows(target), rng), target
 
 
 def _numbers(table: TypedTable, row: int, columns: tuple[int, ...]) -> list[float]:
@@ -91,8 +95,7 @@ def _of_two(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
     first, second = rng.sample(numbers, 2)
     if series is not None and rng.random() < 0.7:
         first, second = rng.sample(series.columns, 2)
-    target = pick([c for c in table.subjects() if c not in (first, second)][:1], rng)
-    row = pick(table.unique_rows(target), rng)
+    row, target = _named_row(table, (first, second), rng)
     one, other = _numbers(table, row, (first, second))
     if operator == "DIFFERENCE" and one < other:
         first, second = second, first
@@ -112,8 +115,7 @@ def _days(table: TypedTable, rng: random.Random) -> Drawn:
     dates = table.select("date")
     need(len(dates) >= 2)
     first, second = rng.sample(dates, 2)
-    target = pick([c for c in table.subjects() if c not in (first, second)][:1], rng)
-    row = pick(table.unique_rows(target), rng)
+    row, target = _named_row(table, (first, second), rng)
     one, other = (table.columns[c].values[row] for c in (first, second))
     need(isinstance(one, Date) and isinstance(other, Date))
     assert isinstance(one, Date) and isinstance(other, Date)

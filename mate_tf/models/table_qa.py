@@ -150,7 +150,9 @@ class TableQuestionAnswering(EncoderTask):
             )
         if config.mask_examples_without_labels:
             loss = tf.where(tf.reduce_any(labels > 0, axis=1), loss, 0.0)
-        if ABSENT in config.operators and "aggregation_function_id" in batch:
+        operators = (OPERATORS[name] for name in config.operators)
+        has_others = any(one.along_row or not one.needs_cells for one in operators)
+        if has_others and "aggregation_function_id" in batch:
             loss = self._loss_by_operator(batch, outputs, loss)
         return loss
 

@@ -101,7 +101,7 @@ def _train(
     with folder_to_write(model_dir) as folder, orbit_logs_to(logging.debug):
         for written in (folder, folder / BEST_FOLDER):
             remove_unfinished(written)
-        if latest and tf.train.latest_checkpoint(str(model_dir)) is None:
+        if latest and is_chief() and tf.train.latest_checkpoint(str(model_dir)) is None:
             _write_list(folder, pathlib.Path(latest).name)
         save = tf.train.CheckpointManager(
             checkpoint, str(folder), max_to_keep=config.keep_checkpoints
