@@ -33,7 +33,6 @@ from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
 from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
 from mate_tf.serving.stored import StoredModel, check_longest
-from mate_tf.tables.operators import OPERATORS
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
 from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration
 from mate_tf.weights.run import (
@@ -76,7 +75,8 @@ def export_saved_model(
     `features`, on token features (int32 [B, S]), return float32 outputs of the task:
 
         table question answering: token_probabilities [B, S]; where it computes, aggregation_logits
-            [B, A]; where it chooses a column first, column_logits [B, C] and token_logits [B, S].
+            [B, A]; where it chooses a column first, column_logits [B, C] and token_logits [B, S];
+            with operators along a row also row_scores [B, S].
         classification: class_logits [B, C].
         span reading: span_logits [B, N], in the order of `span_bounds`; perhaps class_logits.
 
@@ -209,10 +209,6 @@ def why_no_tables(encoder: EncoderConfig, task: TaskConfig, features: FeatureCon
     if not isinstance(task, TableQAConfig | ClassificationConfig):
         kind = answering_kind(task)
         return f"a model of the kind {kind} reads its answers outside the graph"
-    names = task.operators if isinstance(task, TableQAConfig) else ()
-    outside = [it for it in names if OPERATORS[it].along_row or it in ("YES", "NO", "SHARE")]
-    if outside:
-        return f"answers of {', '.join(outside)} are read outside the graph"
     if importlib.util.find_spec("tensorflow_text") is None:
         return "it was exported without tensorflow-text, which some systems do not have"
     if encoder.attention.is_grammar_guided:

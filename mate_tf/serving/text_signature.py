@@ -193,11 +193,12 @@ class Columns(NamedTuple):
 
     values: tf.Tensor  # float64 [B, C, R], what cells are compared by; NaN for none
     num_parts: tf.Tensor  # int32 [B, C], of dates those that all of a column give; 0 of numbers
+    headers: tf.Tensor  # string [B, C]
     cells: tf.Tensor  # string [B, R, C]
     read: Values  # [B, R, C] each
 
 
-def read_columns(cells: tf.Tensor) -> Columns:
+def read_columns(headers: tf.Tensor, cells: tf.Tensor) -> Columns:
     """Reads cells, string [B, R, C], as dates, clocks or numbers, which most of a column are."""
     read = read_values(cells)
     # Numbers that can be years are dates where others are, or all numbers can be years.
@@ -214,7 +215,7 @@ def read_columns(cells: tf.Tensor) -> Columns:
     values = tf.where(is_enough[..., tf.newaxis], values, _NAN)
     num_parts = tf.where(tf.math.is_nan(date), len(_SECONDS) - 1, read.num_parts)
     num_parts = tf.where(kind == 0, tf.reduce_min(num_parts, axis=1), 0)
-    return Columns(values, num_parts, cells, read)
+    return Columns(values, num_parts, headers, cells, read)
 
 
 def _keys(values: tf.Tensor, num_parts: tf.Tensor) -> tf.Tensor:
@@ -292,7 +293,7 @@ def build_features(
         length = -(-tf.reduce_max(num_tokens) // LENGTH_STEP) * LENGTH_STEP
         length = tf.minimum(length, longest or length)
 
-    read = read_columns(tf.where(is_cell, given.cells, ""))
+    read = read_columns(given.headers, tf.where(is_cell, given.cells, ""))
     _, rows, columns = tf.unstack(tf.cast(indices, tf.int32), axis=1)  # [P] each
     one = tf.ones_like(pieces.values)
     values = [pieces.values, one, one, columns + 1, rows, 0 * one]
@@ -313,7 +314,7 @@ def cell_answers(
     A cell's score is the probability that it is selected, 0 for padding and in other columns.
     """
     shape = tf.shape(columns.cells)
-    probabilities, with_columns = _cell_probabilities(tokens, shape, outputs)  # float64 [B, K]
+    probabilities, in_columns, in_answer = _cell_probabilities(tokens, shape, outputs)  # [B, K]
     names = ["NONE"]
     aggregations = tf.ones([shape[0], 1], tf.float64)
     if "aggregation_logits" in outputs:
@@ -329,6 +330,12 @@ def cell_answers(
         return tf.gather(tf.constant([name in chosen for name in names]), likeliest)  # [B]
 
     is_of_two = is_one_of(*(name for name in names if OPERATORS[name].of_two))  # [B]
+    if "row_scores" in outputs:
+        is_along = is_one_of(*(name for name in names if OPERATORS[name].along_row))[:, tf.newaxis]
+        scores = _mean_by_cell(tokens, shape, outputs["row_scores"])
+        in_row, with_row = _row_probabilities(in_columns, scores, shape)
+        probabilities = tf.where(is_along, in_row, probabilities)
+        in_answer = tf.where(is_along, with_row, in_answer)
 
     above, number = tf.zeros_like(probabilities, tf.bool), 1.0
     if not config.cell_cross_entropy:
@@ -337,12 +344,14 @@ def cell_answers(
         possible = tf.math.count_nonzero(probabilities > 0.0, axis=1, dtype=tf.float64)
         num_cells = tf.clip_by_value(possible, 1.0, 2.0)
         number = tf.where(is_of_two, num_cells, tf.ones_like(num_cells))
-        number = tf.where(is_one_of("COUNT"), tf.maximum(expected, 1.0), number)[:, tf.newaxis]
+        number = tf.where(is_one_of("COUNT"), tf.maximum(expected, 1.0), number)
+        number = tf.where(is_one_of("NO"), tf.zeros_like(number), number)[:, tf.newaxis]
     order = tf.argsort(probabilities, direction="DESCENDING", stable=True)
     is_likely = (tf.cast(tf.argsort(order), tf.float64) < number) & (probabilities > -_INF)
     selected = tf.where(tf.reduce_any(above, axis=1, keepdims=True), above, is_likely)
-    total = tf.reduce_sum(tf.where(selected, with_columns, tf.zeros_like(with_columns)), axis=1)
+    total = tf.reduce_sum(tf.where(selected, in_answer, tf.zeros_like(in_answer)), axis=1)
     score = total / tf.math.count_nonzero(selected, axis=1, dtype=tf.float64)
+    score = tf.where(is_one_of("YES", "NO"), tf.ones_like(score), score)
     score *= tf.reduce_max(aggregations, axis=1)
     answers = tf.fill(shape[:1], "")
     for name, text in _results(columns, selected).items():
@@ -371,7 +380,6 @@ def _results(columns: Columns, selected: tf.Tensor) -> dict[str, tf.Tensor]:
     total = tf.reduce_sum(tf.where(is_number, numbers, tf.zeros_like(numbers)), axis=1)
     are_alike = (count > 0.0) & (_num_different(units, is_number & (units != "")) < 2.0)
     least = tf.reduce_min(tf.where(is_number, numbers, _INF), axis=1)
-    has_value = selected & ~tf.math.is_nan(values)
 
     def written(value: tf.Tensor, holds: tf.Tensor | bool = True) -> tf.Tensor:
         whole = tf.strings.as_string(value, precision=0)
@@ -379,21 +387,37 @@ def _results(columns: Columns, selected: tf.Tensor) -> dict[str, tf.Tensor]:
         return tf.where(holds, tf.where(value == tf.round(value), whole, text), "")
 
     def first(order: tf.Tensor) -> tf.Tensor:
+        has_value = selected & ~tf.math.is_nan(order)
         cell = tf.argmin(tf.where(has_value, order, _INF), axis=1)
         is_there = tf.reduce_any(has_value, axis=1)
         return tf.where(is_there, tf.gather(cells, cell, batch_dims=1), "")
 
-    joined = tf.ragged.boolean_mask(cells, selected)
-    return {
-        "NONE": tf.strings.reduce_join(joined, axis=1, separator=", "),
+    def joined(texts: tf.Tensor) -> tf.Tensor:
+        chosen = tf.ragged.boolean_mask(texts, selected)
+        return tf.strings.reduce_join(chosen, axis=1, separator=", ")
+
+    headers = tf.tile(columns.headers, [1, tf.shape(columns.cells)[1]])  # [B, K]
+    results = {
         "COUNT": written(tf.math.count_nonzero(is_filled, axis=1, dtype=tf.float64)),
         "DISTINCT": written(_num_different(texts, is_filled)),
         "SUM": written(total, are_alike),
         "AVERAGE": written(total / count, are_alike),
         "DIFFERENCE": written(total - 2.0 * least, are_alike & (count == 2.0)),
-        "MIN": first(values),
-        "MAX": first(-values),
+        "MIN": first(numbers),
+        "MAX": first(-numbers),
     }
+    along_row = {f"ROW_{name}": text for name, text in results.items()}
+    return (
+        results
+        | along_row
+        | {
+            "NONE": joined(cells),
+            "MIN": first(values),  # of one column, whose dates and times compare too
+            "MAX": first(-values),
+            "HEADER": joined(headers),
+            **{name: tf.fill(tf.shape(selected)[:1], name.lower()) for name in ("YES", "NO")},
+        }
+    )
 
 
 def _num_different(texts: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
@@ -404,34 +428,57 @@ def _num_different(texts: tf.Tensor, is_counted: tf.Tensor) -> tf.Tensor:
     return tf.math.count_nonzero(is_new, axis=1, dtype=tf.float64)
 
 
-def _cell_probabilities(
-    tokens: TokenFeatures, shape: tf.Tensor, outputs: Mapping[str, tf.Tensor]
-) -> tuple[tf.Tensor, tf.Tensor]:
-    """The probability of each cell, -inf where there is none: float64 [B, K], in two ways.
-
-    By the first, cells are selected. The second is given the column, times its probability.
-    """
+def _mean_by_cell(tokens: TokenFeatures, shape: tf.Tensor, values: tf.Tensor) -> tf.Tensor:
+    """The mean of tokens' values [B, S] over each cell: float64 [B, K], NaN where there is none."""
     rows, columns = tokens.row_ids - 1, tokens.column_ids - 1
     cells = (tf.range(shape[0])[:, tf.newaxis] * shape[1] + rows) * shape[2] + columns
     cells = tf.reshape(tf.where((rows >= 0) & (columns >= 0), cells, -1), [-1])  # [B * S]
+    flat, count = tf.reshape(tf.cast(values, tf.float64), [-1]), tf.reduce_prod(shape)
+    sums = tf.math.unsorted_segment_sum(flat, cells, count)
+    counts = tf.math.unsorted_segment_sum(tf.ones_like(flat), cells, count)
+    return tf.reshape(sums / counts, [shape[0], -1])
 
-    def mean_by_cell(values: tf.Tensor) -> tf.Tensor:
-        flat = tf.reshape(tf.cast(values, tf.float64), [-1])
-        means = tf.math.unsorted_segment_mean(flat, cells, tf.reduce_prod(shape))
-        return tf.reshape(means, [shape[0], shape[1] * shape[2]])
 
-    is_cell = mean_by_cell(tf.ones_like(rows)) > 0.0
+def _cell_probabilities(
+    tokens: TokenFeatures, shape: tf.Tensor, outputs: Mapping[str, tf.Tensor]
+) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+    """The probability of each cell, -inf where there is none: float64 [B, K], in three ways.
+
+    0 outside the chosen column; given its column; and the latter times the column's probability.
+    """
+    name = "token_logits" if "column_logits" in outputs else "token_probabilities"
+    probabilities = _mean_by_cell(tokens, shape, outputs[name])
+    is_cell = ~tf.math.is_nan(probabilities)
     if "column_logits" not in outputs:
-        probabilities = tf.where(is_cell, mean_by_cell(outputs["token_probabilities"]), -_INF)
-        return probabilities, probabilities
+        probabilities = tf.where(is_cell, probabilities, -_INF)
+        return probabilities, probabilities, probabilities
     column_logits = tf.cast(outputs["column_logits"], tf.float64)
     columns = tf.tile(tf.range(1, shape[2] + 1), [shape[1]])  # [K]
     columns = tf.minimum(columns, tf.shape(column_logits)[1] - 1)
     likeliest = 1 + tf.argmax(column_logits[:, 1:], axis=1, output_type=tf.int32)  # [B]
     column_probs = tf.gather(tf.nn.softmax(column_logits), columns, axis=1)  # [B, K]
-    in_columns = tf.where(is_cell, tf.sigmoid(mean_by_cell(outputs["token_logits"])), -_INF)
+    in_columns = tf.where(is_cell, tf.sigmoid(probabilities), -_INF)
     is_other = is_cell & (columns != likeliest[:, tf.newaxis])
-    return tf.where(is_other, tf.zeros_like(in_columns), in_columns), in_columns * column_probs
+    probabilities = tf.where(is_other, tf.zeros_like(in_columns), in_columns)
+    return probabilities, in_columns, in_columns * column_probs
+
+
+def _row_probabilities(
+    cells: tf.Tensor, scores: tf.Tensor, shape: tf.Tensor
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """Probabilities of cells [B, K], 0 outside the likeliest row, and times that of their row.
+
+    Scores of cells for their rows are float64 [B, K]; anything where there is no cell.
+    """
+    is_cell = cells > -_INF
+    scores = tf.reshape(tf.where(is_cell, scores, tf.zeros_like(scores)), shape)
+    counts = tf.math.count_nonzero(tf.reshape(is_cell, shape), axis=2, dtype=tf.float64)
+    logits = tf.reduce_sum(scores, axis=2) / counts  # [B, R]
+    shares = tf.nn.softmax(tf.where(counts > 0.0, logits, -_INF))
+    is_likeliest = tf.one_hot(tf.argmax(shares, axis=1), shape[1], dtype=tf.float64)
+    by_cell = (tf.repeat(rows, shape[2], axis=1) for rows in (is_likeliest, shares))  # [B, K]
+    in_row, with_row = (tf.where(is_cell, cells * rows, -_INF) for rows in by_cell)
+    return in_row, with_row
 
 
 def class_answers(
