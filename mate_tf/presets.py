@@ -1,9 +1,8 @@
 """The papers' architectures by name, as changes of an encoder's configuration.
 
-A preset says who attends to whom and which ids are embedded. It replaces the whole attention, so
-that a name means the same attention everywhere. Sizes and dropout stay as they are, and positions,
-unless the architecture depends on them. (MATE and the models that its paper compares it with count
-through the sequence up to 512 tokens, and restart in each cell beyond: section 3.2.)
+A preset replaces the whole attention, and says which ids are embedded. Sizes and dropout stay as
+they are, and positions, unless the architecture depends on them. (MATE and the models that its
+paper compares it with restart positions in each cell beyond 512 tokens: section 3.2.)
 """
 
 import dataclasses

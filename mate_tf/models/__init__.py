@@ -26,9 +26,7 @@ def make_model(
 
     The dtype is the Keras policy to compute in, such as "mixed_bfloat16".
     """
-    model = MODELS[model_kind(task_config)](encoder_config, task_config, dtype=dtype)
-    model.build()
-    return model
+    return MODELS[model_kind(task_config)](encoder_config, task_config, dtype=dtype)
 
 
 def register_keras_classes() -> None:
