@@ -249,14 +249,13 @@ class Predictor:
         if isinstance(questions, str | Question):
             return self.answer(table, [questions], after)[0]
         if isinstance(questions, Table) or not isinstance(questions, Iterable):
+            got = type(questions).__name__
             raise TypeError(
-                f"expected a question or a list of questions after the table, got "
-                f"{type(questions).__name__}"
+                f"expected a question or a list of questions after the table, got {got}"
             )
+        asked = [(table, [_question(one, after) for one in questions])]
         answers = []
-        for _, _, answer in self.answer_all(
-            [(table, [_question(one, after) for one in questions])]
-        ):
+        for _, _, answer in self.answer_all(asked):
             if isinstance(answer, ValueError):
                 raise answer
             answers.append(answer)
@@ -372,9 +371,8 @@ class Predictor:
 
     def _batches(self, num_tokens: Sequence[int]) -> Iterator[list[int]]:
         by_length = sorted(range(len(num_tokens)), key=num_tokens.__getitem__)
-        for length, group in itertools.groupby(
-            by_length, key=lambda index: self._padded_length(num_tokens[index])
-        ):
+        lengths = [self._padded_length(number) for number in num_tokens]
+        for length, group in itertools.groupby(by_length, key=lengths.__getitem__):
             members = list(group)
             size = max(1, self._batch_tokens // length)
             for start in range(0, len(members), size):
@@ -400,12 +398,9 @@ class Predictor:
 
     def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
         given = [example.features for example in examples]
+        names = [name for name in TokenFeatures._fields if all(name in it for it in given)]
         return TokenFeatures(
-            **{
-                name: np.stack([_fit(features[name], length) for features in given])
-                for name in TokenFeatures._fields
-                if all(name in features for features in given)
-            }
+            **{name: np.stack([_fit(it[name], length) for it in given]) for name in names}
         )
 
     def _finished(self, answer: Answer, asked: Prepared) -> Answer:
