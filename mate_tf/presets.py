@@ -75,10 +75,9 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def with_architecture(encoder: EncoderConfig, name: str) -> EncoderConfig:
-    """The same encoder with the architecture of a preset.
+    """The same encoder with the architecture of a preset; ValueError if there is none.
 
-    A Linformer's sequence_length is the MATE paper's 2,048; `make_config` of training makes it the
-    run's. ValueError if there is no preset of that name.
+    A Linformer's sequence_length is the MATE paper's 2,048; training makes it the run's.
 
     Example:
         >>> with_architecture(EncoderConfig(num_layers=2), "tableformer_pcp").disabled_features

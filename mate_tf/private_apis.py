@@ -124,8 +124,8 @@ def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
 def gradient_registry() -> dict[str, dict[str, Any]]:
     """All registered gradients by name: each entry holds the function as "type".
 
-    tf.custom_gradient registers one for each call within a graph, and the registry keeps it, and
-    with it the graph, until the process ends. No public name takes one out.
+    tf.custom_gradient registers one for each call within a graph, which keeps the graph alive. No
+    public name takes one out.
     """
     from tensorflow.python.framework import ops
 

@@ -363,10 +363,9 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
 def _cell_probabilities(
     cells: BodyCells, outputs: Mapping[str, ArrayLike]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The probability of each cell, -inf where it was not seen: float64 [K], in three ways.
+    """The probability of each cell, -inf where it was not seen, in three ways: float64 [K].
 
-    That by which cells are selected, 0 outside the chosen column; that given that the cell's column
-    is chosen; and that times the column's probability.
+    By itself, 0 outside the chosen column; given its column; and times the column's probability.
     """
     probabilities = mean_by_cell(outputs["token_probabilities"], cells)  # [K]
     if "column_logits" not in outputs:

@@ -104,8 +104,6 @@ class FeatureBuilder:
 
     @functools.cached_property
     def _tokenized(self) -> Callable[[Table], TokenizedTable]:
-        """Tokenizes a table, and remembers the last ones."""
-
         def size_of(table: Table, tokens: TokenizedTable) -> int:
             # Of texts in tokens' memory; long words take more than their tokens.
             texts = itertools.chain(table.header, *table.expanded_rows)
@@ -224,10 +222,7 @@ class FeatureBuilder:
 
 
 def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
-    """The features of the whole example that come from the question.
-
-    The release's records, as `original`, do not say whether the aggregation is known.
-    """
+    """The features of the whole example; the release's do not say if the aggregation is known."""
     aggregation = operators_by_id().index(question.aggregation or "NONE")
     is_known = np.array([bool(question.aggregation)], np.int32)
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
@@ -246,11 +241,7 @@ def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
 
 
 def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> _Labels:
-    """Labels all tokens of the answer's cells, (row, column) of the body, counted from zero.
-
-    Cells outside of the table count as missing. `kept` is which tokens are in the sequence, bool
-    [N].
-    """
+    """Labels all tokens of the answer's cells; those outside of the table count as missing."""
     num_rows, num_columns = tokens.num_rows, tokens.num_columns
     answers = set(coordinates)
     if not answers:
@@ -268,10 +259,7 @@ def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordina
 def _label_spans(
     tokens: TokenizedTable, kept: np.ndarray, answers: Iterable[Sequence[int]]
 ) -> _Labels:
-    """Labels the pieces of each answer at their first occurrence in a cell of the body.
-
-    An occurrence counts if all its pieces are in the sequence, as `kept` says, bool [N].
-    """
+    """Labels the pieces of each answer where a cell of the body first has all in the sequence."""
     labels = np.zeros(len(kept), np.int32)  # [N]
     in_body = kept & (tokens.row_ids > 0) & (tokens.row_ids <= tokens.num_rows)
     indices = np.flatnonzero(in_body)  # [body]
@@ -293,7 +281,6 @@ def _label_spans(
 
 
 def _report(tokens: TokenizedTable, layout: Layout, answers_dropped: int) -> ConversionReport:
-    """Counts what is not in the sequence."""
     tokens_of_cell = layout.tokens_of_cell
     row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
     rows_kept = int(row_remains[1 : tokens.num_rows + 1].sum())

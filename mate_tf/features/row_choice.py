@@ -166,10 +166,7 @@ def _halved(rows: np.ndarray) -> list[int]:
 
 
 def _extremes(table: Table, question: str, best: np.ndarray) -> Iterator[int]:
-    """The rows at the ends of each column with values, in the table and among the best rows.
-
-    Those of the columns that the question names come first.
-    """
+    """The rows at the ends of each column, in the table and among the best; named columns first."""
     number = _ENDS if says(question.lower(), "superlative", "more", "less") else 1
     among_best = frozenset(best.tolist())
     words = content_words(question)
