@@ -4,7 +4,7 @@ A small model often finds the column of an answer and not its rows. A rule stand
 gives five more right answers of 1,000 about tables that the model was not trained on, of
 WikiTableQuestions or of experiments/demo_data/people/dev.jsonl, and harms neither: the row beside
 one that is mentioned (24 and 17 of 1,000), an extreme (0 and 11), the rows beyond a value (1 and 8)
-and those that meet all conditions (4 and 6). features/english.py has the words.
+and those that meet all conditions (4 and 6).
 
 Shapes: R rows and C columns of a table.
 """

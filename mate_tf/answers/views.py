@@ -3,8 +3,8 @@
 A follow-up is about the rows of the answer before, or about the whole table. After "which missions
 flew in 1969?" the question "who commanded them?" is about two rows, and the other ones mislead a
 small model. "And in 1971?" is about others. Either way the cells of the answer before are marked.
-The rules and words were chosen on SQA's training questions. Of 592 about a table with more rows
-than the answer before has, 331 are right by the whole table and 378 by the rules.
+Of 592 such questions of SQA's training split, by which the rules and words were chosen, 331 are
+right by the whole table and 378 by the rules.
 
 Of a table that is longer than the model, the rows that the question needs are read
 (features/row_choice.py). Where the answer counts, adds or lists rows, it is about the others too:
