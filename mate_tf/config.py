@@ -45,11 +45,8 @@ TYPE_FEATURES = (
 class AttentionConfig:
     """Who may attend to whom, and how the attention is computed (MATE paper, section 3).
 
-    Each kind of attention has a class of its own, below. `AttentionConfig("sat")` makes the one of
-    an architecture, with its options; `AttentionConfig()` is MATE's.
-
-    Attributes:
-        architecture: the name of the pattern.
+    Each kind of attention has a class of its own. `AttentionConfig("sat")` makes the one of an
+    architecture, the name of a pattern, with its options; `AttentionConfig()` is MATE's.
     """
 
     architecture: str = "mate"
@@ -113,15 +110,15 @@ class MateConfig(AttentionConfig):
         global_size: the paper's global size G: the first tokens in each head's order, which attend
             to all tokens and are attended by all.
         original_bucketing: computes as the authors' release does. It joins the first and the last
-            bucket. With fewer than three buckets it counts keys twice or three times. Its dense
-            evaluator joins at a wrong distance if bucket_size and global_size differ.
+            bucket, and never computes all pairs. With fewer than three buckets it counts keys twice
+            or three times. Its dense evaluator joins at a wrong distance if bucket_size and
+            global_size differ.
         coverage: None computes the window. 1.0, not for the dense evaluator, computes all that the
             pattern allows, tile by tile. The cost then follows the sum of the squared lengths of
             rows or columns, bucket_size is the size of a tile, and there is no global part.
         dense_up_to: with evaluator None, the longest sequence of which all pairs are computed.
-            None is what was measured (mate_tf/layers/attention/kinds.py): about 500 tokens on a
-            CPU; for inference on a GPU 2,048, or 4,096 with full coverage.
-            original_bucketing never computes all pairs, for the result would differ.
+            None is what was measured: about 500 tokens on a CPU; for inference on a GPU 2,048, or
+            4,096 with full coverage.
     """
 
     evaluator: str | None = None
@@ -136,15 +133,10 @@ class MateConfig(AttentionConfig):
         super().__post_init__()
         _check_evaluator(self, "dense", "multi_view")
         require_fields(self, lambda share: 0 <= share <= 1, "between 0 and 1", "row_heads_ratio")
-        smallest = 1 if self.is_linear else 0
-        evaluator = "multi_view" if self.is_linear else "dense"
-        require_fields(
-            self,
-            lambda size: size >= smallest,
-            f"of at least {smallest} with evaluator {evaluator!r}",
-            "bucket_size",
-            "global_size",
-        )
+        smallest, evaluator = (1, "multi_view") if self.is_linear else (0, "dense")
+        expected = f"of at least {smallest} with evaluator {evaluator!r}"
+        sizes = "bucket_size", "global_size"
+        require_fields(self, lambda size: size >= smallest, expected, *sizes)
         require(
             self.coverage is None
             or (self.coverage == 1.0 and self.is_linear and not self.original_bucketing),
@@ -154,7 +146,6 @@ class MateConfig(AttentionConfig):
 
     @property
     def is_linear(self) -> bool:
-        """As of every attention."""
         return self.evaluator != "dense"
 
 
@@ -281,7 +272,6 @@ class TableETCConfig(AttentionConfig):
 
     @property
     def is_linear(self) -> bool:
-        """As of every attention."""
         return self.evaluator is None
 
 
@@ -334,10 +324,8 @@ def read_json_object(path: str | pathlib.Path) -> dict[str, Any]:
         content = json.loads(as_path(path).read_text(encoding="utf-8"))
     except (ValueError, RecursionError) as error:
         raise ValueError(f"expected JSON in {path}: {error}") from None
-    require(
-        isinstance(content, dict),
-        f"expected a JSON object in {path}, got {type(content).__name__}",
-    )
+    got = type(content).__name__
+    require(isinstance(content, dict), f"expected a JSON object in {path}, got {got}")
     return content
 
 
@@ -433,14 +421,9 @@ class EncoderConfig:
     ) -> "EncoderConfig":
         """Reads the sizes from a bert_config.json of the TAPAS or BERT release.
 
-        Args:
-            source: the file, or its content.
-            **overrides: fields that are not in such a file, for example attention and position.
-
-        Raises:
-            FileNotFoundError: if there is no such file.
-            ValueError: if it is not a BERT configuration, or a value has another type than its
-                field.
+        The source is the file, or its content; the overrides are fields that are not in such a
+        file, such as attention and position. FileNotFoundError if there is no such file, ValueError
+        if it is no BERT configuration or a value is not of its field's type.
         """
         name = "the given values" if isinstance(source, Mapping) else str(source)
         content = source if isinstance(source, Mapping) else read_json_object(source)
@@ -455,8 +438,7 @@ class EncoderConfig:
             for key, value in given.items()
         }
         sizes = content.get("type_vocab_sizes", content.get("type_vocab_size"))
-        # BERT's own configuration has a single type vocabulary, for sentences A and B.
-        if isinstance(sizes, list | tuple):
+        if isinstance(sizes, list | tuple):  # BERT's own is one number, for sentences A and B
             kind = kinds["type_vocab_sizes"]
             values["type_vocab_sizes"] = convert(sizes, kind, f"type_vocab_size in {name}")
         return cls(**(values | overrides))

@@ -118,14 +118,13 @@ def _convert_fields(
     if not isinstance(value, Mapping):
         raise ValueError(f"expected {name} to be set by its keys {known}, got {value!r}")
     former = GONE if current is None else {}
-    for key in value:
-        if key in former and key not in fields and not _are_equal(value[key], former[key]):
-            raise ValueError(
-                f"expected {former[key]!r} for {name}.{key}, an option of former versions, got "
-                f"{value[key]!r}"
-            )
-        if key not in (*fields, *former):
+    for key in (key for key in value if key not in fields):
+        if key not in former:
             raise ValueError(f"unknown key {name}.{key}; the known keys are {known}")
+        given = list(value[key]) if isinstance(value[key], tuple) else value[key]
+        if given != former[key]:
+            expected = f"expected {former[key]!r} for {name}.{key}, an option of former versions"
+            raise ValueError(f"{expected}, got {value[key]!r}")
     values = {
         key: convert(item, fields[key], f"{name}.{key}", getattr(current, key, None), read)
         for key, item in value.items()
@@ -142,10 +141,6 @@ def _convert_fields(
     if missing:
         raise ValueError(f"expected the keys {', '.join(missing)} in {name}, which lacks them")
     return kind(**values)
-
-
-def _are_equal(value: Any, default: Any) -> bool:
-    return (list(value) if isinstance(value, tuple) else value) == default
 
 
 @functools.cache

@@ -1,9 +1,8 @@
 """The papers' architectures by name, as changes of an encoder's configuration.
 
-A preset says who attends to whom and which ids are embedded. It replaces the whole attention, so
-that a name means the same attention everywhere. Sizes and dropout stay as they are, and positions,
-unless the architecture depends on them. (MATE and the models that its paper compares it with count
-through the sequence up to 512 tokens, and restart in each cell beyond: section 3.2.)
+A preset replaces the whole attention, and says which ids are embedded. Sizes and dropout stay as
+they are, and positions, unless the architecture depends on them. (MATE and the models that its
+paper compares it with restart positions in each cell beyond 512 tokens: section 3.2.)
 """
 
 import dataclasses
@@ -76,10 +75,9 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
 
 
 def with_architecture(encoder: EncoderConfig, name: str) -> EncoderConfig:
-    """The same encoder with the architecture of a preset.
+    """The same encoder with the architecture of a preset; ValueError if there is none.
 
-    A Linformer's sequence_length is the MATE paper's 2,048; `make_config` of training makes it the
-    run's. ValueError if there is no preset of that name.
+    A Linformer's sequence_length is the MATE paper's 2,048; training makes it the run's.
 
     Example:
         >>> with_architecture(EncoderConfig(num_layers=2), "tableformer_pcp").disabled_features

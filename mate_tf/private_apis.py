@@ -1,8 +1,7 @@
 """Parts of other libraries that this project uses and cannot count on.
 
 Packages of extras may be missing. Names without a promise may change: setup.py bounds the versions,
-and tests/test_private_apis.py fails where a newer one has changed what stands here. No other file
-uses such names. Each library is imported by the function that needs it.
+and tests/test_private_apis.py fails where a newer one has changed what stands here.
 """
 
 import contextlib
@@ -64,14 +63,10 @@ def shown_frame(styler: Any) -> Any:
     `Styler.export` says of the index alone whether it is hidden.
     """
     frame = styler.data
-    shown = [
-        [number for number in range(size) if number not in set(hidden)]
-        for size, hidden in zip(
-            frame.shape, (styler.hidden_rows, styler.hidden_columns), strict=True
-        )
-    ]
+    rows = [row for row in range(len(frame)) if row not in set(styler.hidden_rows)]
+    columns = [it for it in range(frame.shape[1]) if it not in set(styler.hidden_columns)]
     levels = [level for level, is_hidden in enumerate(styler.hide_index_) if is_hidden]
-    return frame.iloc[shown[0], shown[1]].reset_index(level=levels, drop=True)
+    return frame.iloc[rows, columns].reset_index(level=levels, drop=True)
 
 
 # --- TensorFlow, 2.20 and 2.21 ---
@@ -79,10 +74,9 @@ def shown_frame(styler: Any) -> Any:
 
 @contextlib.contextmanager
 def without_chatter() -> Iterator[None]:
-    """Within it, TensorFlow's C++ side writes no informative lines to standard error.
+    """Within it, TensorFlow's C++ side writes no informative lines; no log level turns off all.
 
-    No log level turns all of them off: those of importing TensorFlow 2.21, and that of the first
-    compilation. What else is written meanwhile is passed on at the end.
+    What else is written to standard error meanwhile is passed on at the end.
     """
     try:
         stderr = os.dup(2)
@@ -130,8 +124,8 @@ def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
 def gradient_registry() -> dict[str, dict[str, Any]]:
     """All registered gradients by name: each entry holds the function as "type".
 
-    tf.custom_gradient registers one for each call within a graph, and the registry keeps it, and
-    with it the graph, until the process ends. No public name takes one out.
+    tf.custom_gradient registers one for each call within a graph, which keeps the graph alive. No
+    public name takes one out.
     """
     from tensorflow.python.framework import ops
 
@@ -190,10 +184,7 @@ def variable_index(optimizer: Any, variable: Any) -> int:
 
 @contextlib.contextmanager
 def orbit_logs_to(log: Callable[..., None]) -> Iterator[None]:
-    """Within it Orbit's controller writes its lines with `log`.
-
-    It prints several lines a loop, which one line of ours says too; no option turns them off.
-    """
+    """Within it Orbit's controller writes its lines with `log`; no option turns them off."""
     import orbit
 
     original = orbit.controller._log

@@ -144,8 +144,7 @@ class ClassificationConfig(TaskConfig):
     Attributes:
         num_classes: C.
         output_dropout: dropout on the pooled output in training.
-        class_names: the classes' names in answers, C or none. TabFact's are ("refuted",
-            "entailed").
+        class_names: their names in answers, C or none, such as TabFact's "refuted", "entailed".
     """
 
     num_classes: int = 2

@@ -3,11 +3,6 @@
 The JSON form is what `mate-tf ask --json` prints, the server replies and files of predictions
 hold; docs/tables.md says what its keys mean.
 
-Computing is in double precision. Two cells are compared by their ranks within their columns, as the
-model sees them: the features say which value is larger, whether they are numbers, dates or lengths
-of time. "Which of the two" is answered by what the two rows are called: by the column whose cells
-the question mentions.
-
 Shapes: k body cells of a table, row by row.
 """
 
@@ -23,7 +18,7 @@ from mate_tf.answers.drawing import answer_html
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.numeric import values_in_column
 from mate_tf.tables.cell_texts import format_number
-from mate_tf.tables.columns import read_column, unlike_units
+from mate_tf.tables.columns import unlike_units
 from mate_tf.tables.operators import ABSENT, OPERATORS, Operator
 from mate_tf.tables.table import Coordinates, Table
 from mate_tf.tables.values import Date, clock_text
@@ -34,9 +29,6 @@ _VERDICTS: Mapping[Confidence, str] = {
     "probably": "probably",
     "not sure": "not sure, best guess",
 }
-_REFUSALS = {True: "the table does not seem to say", False: "no answer"}
-
-
 RowFrom = Literal["", "both", "words"]
 
 
@@ -133,9 +125,10 @@ class Answer:
     @property
     def verdict(self) -> str:
         """The words before the answer's text, or before its guess where there is none."""
-        if not self.answered:
-            return _REFUSALS[self.absent] + ("; best guess" if self.guess.items else "")
-        return _VERDICTS[self.confidence]
+        if self.answered:
+            return _VERDICTS[self.confidence]
+        refusal = "the table does not seem to say" if self.absent else "no answer"
+        return f"{refusal}; best guess" if self.guess.items else refusal
 
     @property
     def text(self) -> str:
@@ -224,10 +217,9 @@ def _of_first_version(values: Mapping[str, Any]) -> dict[str, Any]:
 
 def _check(answer: Answer, name: str) -> None:
     aggregation, score, index = answer.aggregation, answer.score, answer.class_index
-    require(
-        aggregation in OPERATORS,
-        f"expected one of {', '.join(OPERATORS)} as {name}.aggregation, got {aggregation!r}",
-    )
+    known = ", ".join(OPERATORS)
+    expected = f"expected one of {known} as {name}.aggregation, got {aggregation!r}"
+    require(aggregation in OPERATORS, expected)
     require(0 <= score <= 1, f"expected {name}.score from 0 to 1, got {score}")
     require(index is None or index >= 0, f"expected an index as {name}.class_index, got {index}")
     for cell in answer.cells:
@@ -240,11 +232,6 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def number_of_text(text: str) -> float | None:
-    """The number that a text alone is, without its unit; None if it is none."""
-    return read_column([text]).numbers[0]
-
-
 def no_answer(score: float = 0.0, alternatives: tuple[Answer, ...] = ()) -> Answer:
     """The answer that is none."""
     return Answer(score=score, alternatives=alternatives, answered=False)
@@ -255,8 +242,7 @@ def is_repeated(answer: Answer, others: list[Answer]) -> bool:
     return any(
         answer.items == other.items
         and (
-            answer.aggregation != "NONE"
-            or other.aggregation != "NONE"
+            {answer.aggregation, other.aggregation} != {"NONE"}
             or answer.coordinates == other.coordinates
         )
         for other in others
@@ -293,19 +279,18 @@ def answer_of_cells(
     score: float,
     facts: TokenFacts | None = None,
 ) -> Answer | None:
-    """The answer that cells give, by themselves or computed from.
+    """The answer that cells give, by themselves or computed from; computing is in double precision.
 
     Operators in a column, but those of two cells, leave out rows that are totals, unless there are
     no other cells; COUNT and DISTINCT also leave out empty cells. SHARE is the cells' part of their
-    column's sum in percent, or of its number of rows where not each row has a number. Operators of
-    numbers take the cells that are numbers in their columns (tables/columns.py); where their units
+    column's sum in percent, or of its number of rows where not each row has a number. Where units
     cannot be added, the answer is the cells themselves, and its note says so. The difference of
-    dates is in days, or in years where one has no day; that of times is a clock's text, and its
-    value in seconds.
+    dates is in days, or in years where one has no day; the value of one of times is in seconds.
+    Cells are compared by their ranks. "Which of the two" is answered by what their rows are called:
+    by the column whose cells the question mentions.
 
-    The cells are in table order; the facts are of all cells of the table, and what compares cells
-    has no answer without them. Nor is there one, but None, where the cells do not
-    have what the aggregation needs, such as a number.
+    The cells are in table order; the facts are of all cells of the table. None where the cells lack
+    what the aggregation needs, such as a number, or the facts.
     """
     by_themselves = Answer(
         tuple(cell.text for cell in cells),
@@ -333,20 +318,19 @@ def answer_of_cells(
         return computed(aggregation.lower())
     if aggregation == "HEADER":
         return computed(*dict.fromkeys(table.header[cell.column] for cell in cells))
+    kind = aggregation.removeprefix("ROW_")
     if aggregation == "SHARE":
         share = _share(table, cells)
         return None if share is None else computed(format_number(share), value=share)
-    kind = aggregation.removeprefix("ROW_")
     if aggregation in ("COUNT", "DISTINCT"):
         given = [text for text in texts if text]
         count = float(len(given if aggregation == "COUNT" else set(given)))
         return computed(format_number(count), value=count)
     if operator.of_numbers is not None:
-        pairs = zip(columns, cells, strict=True)
-        units = [column.units[cell.row] for column, cell in pairs]
+        units = [column.units[cell.row] for column, cell in zip(columns, cells, strict=True)]
         if unlike := unlike_units(units, with_unknown=not operator.of_two):
-            name, several = kind.lower(), " and ".join(unlike)
-            note = f"no {name} was computed, because the numbers are in {several}"
+            several = " and ".join(unlike)
+            note = f"no {kind.lower()} was computed, because the numbers are in {several}"
             has_number = any(number is not None for number in numbers)
             return dataclasses.replace(by_themselves, note=note) if has_number else None
         value = _calculated(table, cells, numbers, operator)
@@ -370,9 +354,8 @@ def answer_of_cells(
         best = int(order.argmax())
         return computed(cells[best].text, value=numbers[best])
     if not (ranks > 0).all():
-        if aggregation != "IS_EQUAL":
-            return None
-        return computed("yes" if texts[0] == texts[1] else "no")
+        is_equal = "yes" if texts[0] == texts[1] else "no"
+        return computed(is_equal) if aggregation == "IS_EQUAL" else None
     names = _named_cells(table, cells, facts)
     if aggregation in ("GREATER", "LESS"):
         first, second = ranks if aggregation == "GREATER" else -ranks

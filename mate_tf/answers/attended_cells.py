@@ -50,14 +50,12 @@ def received_attention(
 class AttendedCells(NamedTuple):
     """An answer, and where the attention of its cells' tokens went.
 
-    It is told for each group of heads, "row heads" and "column heads" or "all heads": each cell's
-    share, the mean over layers and the group's heads, float [R+1, C] with the header as row 0; and
-    the share of the question and the special tokens.
+    By group of heads: "row heads" and "column heads", or "all heads".
     """
 
     answer: Answer
-    groups: dict[str, np.ndarray]
-    question: dict[str, float]
+    groups: dict[str, np.ndarray]  # each cell's share, float [R+1, C] with the header as row 0
+    question: dict[str, float]  # the share of the question and the special tokens
 
 
 def attended_cells(

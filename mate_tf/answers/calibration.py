@@ -1,8 +1,7 @@
 """Calibrated scores: of the answers with a score of 0.8, eight of ten are right.
 
-A score alone says less than what else is known of an answer: its operator, how many cells it
-takes, how far ahead of the next best answer it is, how large the table is, what the question asks.
-These are its signs; a logistic regression on score and signs gives the calibrated score.
+A logistic regression gives them, on the score and on signs: what else is known of an answer, such
+as its operator, how far ahead of the next best it is, and what the question asks.
 """
 
 import dataclasses
@@ -41,19 +40,10 @@ _KINDS = {  # signs, and the operators that give them
 }
 SIGNS = (
     *_KINDS,
-    "several cells",
-    "count of one cell",
-    "least cell",
-    "ahead of the next answer",
-    "rows",
-    "columns",
-    "words",
+    *("several cells", "count of one cell", "least cell", "ahead of the next answer"),
+    *("rows", "columns", "words"),
     *_WORDS,
-    "row of model and words",
-    "row of the words alone",
-    "column named",
-    "row named",
-    "absence",
+    *("row of model and words", "row of the words alone", "column named", "row named", "absence"),
 )
 _START_COUNTS = 50  # answers
 _LEAST_SLOPE = 0.01  # of logits: the highest temperature is 100
@@ -137,9 +127,7 @@ def calibrated(
 
     A refusal that is not likely right, or whose guess is in the row or the column that the question
     names, becomes its guess, "not sure". So does each answer to a question that is not English.
-
-    The answer has at least one alternative, if there is one, for the signs. The table is None for a
-    sentence alone.
+    The signs take one alternative, if there is one. The table is None for a sentence alone.
     """
     guess = answer
     if answer.absent and answer.alternatives:
@@ -148,24 +136,20 @@ def calibrated(
     if not guess.items:
         return answer
     signs = signs_of(guess, table, question) if calibration.weights else {}
-    score, *scores = calibration.apply(
-        [guess.score, *(other.score for other in guess.alternatives)], signs
-    ).tolist()
-    alternatives = tuple(
-        dataclasses.replace(other, score=other_score)
-        for other, other_score in zip(guess.alternatives, scores, strict=True)
-    )
-    confidence = calibration.confidence(score)
-    guess = dataclasses.replace(
-        guess, score=score, alternatives=alternatives, confidence=confidence
-    )
+
+    def rescored(other: Answer) -> Answer:
+        return dataclasses.replace(other, score=float(calibration.apply(other.score, signs)))
+
+    alternatives = tuple(map(rescored, guess.alternatives))
+    guess = dataclasses.replace(rescored(guess), alternatives=alternatives)
+    guess = dataclasses.replace(guess, confidence=calibration.confidence(guess.score))
     if not english.is_english(question):
         note = " ".join(filter(None, [guess.note, "questions are read in English"]))
         return dataclasses.replace(guess, confidence="not sure", note=note)
     if not answer.absent:
         return guess
     if (refusal := calibration.refusal) is not None:
-        (refusal_score,) = refusal.apply([answer.score], signs).tolist()
+        refusal_score = float(refusal.apply(answer.score, signs))
         is_named = max(signs.get("row named", 0.0), signs.get("column named", 0.0)) >= _NAMED
         if refusal_score < refusal.sure or is_named:
             return dataclasses.replace(guess, confidence="not sure")
@@ -241,10 +225,9 @@ def fit_calibration(
     """The calibration that makes observed answers most likely; its thresholds are 0.
 
     Maximum likelihood (Platt, 1999). The prior is normal around "change nothing" (1 for the inverse
-    of the temperature, 0 for offset and weights), with standard deviations of 1. It hardly matters
-    with hundreds of answers; with few, or with scores that separate right from wrong, it keeps all
-    numbers finite. Around a start it is narrower, and counts as much as 50 answers like these. The
-    order of scores is kept even where it is wrong: the temperature is then 100, the highest.
+    of the temperature, 0 for offset and weights), with standard deviations of 1, so that all
+    numbers are finite. Around a start it is narrower, and counts as much as 50 answers like these.
+    The order of scores is kept even where it is wrong: the temperature is then 100, the highest.
 
     Scores are float [N] between 0 and 1, verdicts bool [N]; without signs these are left out.
 

@@ -1,25 +1,16 @@
 """From a model's outputs to the cells of an answer, what is computed from them, and the next best.
 
 A cell is as probable as its tokens are on average. Cells above one half are selected; where none
-is, the most probable one, but for NO, which may have none. For COUNT it is then as many of the most
+is, the most probable one, but for NO, which may have none. COUNT then takes as many of the most
 probable ones as are expected: the sum of all probabilities, which training fits to the answer. What
-needs two cells, such as a difference, takes the two most probable ones. A softmax over cells always
-selects the most probable one. A model that chooses no column, if it may, answers from the likeliest
-one.
-Where the cells lack what is to be computed from, the answer is the cells themselves, with
-aggregation NONE. Where ABSENT is likely enough, there is no answer; the alternatives begin with the
-best one. With `plain_answers` several cells are selected where the words ask for them or the model
-is sure of them, and one cell alone is in the row that the words name (row_words.py), if they do.
+needs two cells, such as a difference, takes the two most probable ones; a softmax over cells always
+selects the most probable one. Where a column is chosen first, operators along a row choose the
+likeliest row in the same way. With `plain_answers` several cells are selected where the words ask
+for them or the model is sure of them, and one cell alone is in the row that the words name.
 
-Where a column is chosen first, operators along a row choose the likeliest row in the same way. The
-score of a row is the mean of its cells', and of these that of their tokens.
-
-Alternatives are every aggregation of the answer's cells, and each other cell by itself. Where a
-column is chosen first, so is every aggregation of the cells selected in each other column, and in
-the likeliest row. The best are kept that have some probability and repeat neither a better one nor
-the answer (`is_repeated`). A score is the mean probability of the cells, with their column's or
-row's, times that of the aggregation; for YES and NO, which need no cells, that of the aggregation
-alone. It may be above the answer's, which is of the likeliest column and aggregation.
+A score is the mean probability of the cells, with their column's or row's, times that of the
+aggregation; for YES and NO, which need no cells, that of the aggregation alone. Where ABSENT is
+likely enough, there is no answer; the alternatives begin with the best one.
 
 Shapes: B batch, S sequence, C columns of the model, A aggregations; P tokens of body cells; K body
 cells of all tables in one line, table by table and row by row, k of one table; G groups of cells,
@@ -202,18 +193,19 @@ def decode_cells(
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
     likeliest = aggregations.argmax(axis=1)  # [B]
+    chosen = [operators[index] for index in likeliest.tolist()]
     with_rows, is_in_row = None, np.zeros(len(probabilities), bool)  # [K] each
     if "row_scores" in outputs:
         with_rows, is_in_row = _row_probabilities(cells, outputs["row_scores"], in_columns)
-        is_along = np.array([OPERATORS[name].along_row for name in operators])[likeliest]  # [B]
+        is_along = np.array([OPERATORS[name].along_row for name in chosen])  # [B]
         in_row = np.where(is_in_row, in_columns, np.minimum(in_columns, 0.0))
         probabilities = np.where(is_along[cells.examples], in_row, probabilities)
     if not config.cell_cross_entropy:
         expected = np.bincount(cells.examples, np.maximum(probabilities, 0.0), len(tables))
         is_count = likeliest == _COUNT
         number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
-        number[np.array(operators)[likeliest] == "NO"] = 0
-        is_of_two = np.array([OPERATORS[name].of_two for name in operators])[likeliest]
+        number[np.array(chosen) == "NO"] = 0
+        is_of_two = np.array([OPERATORS[name].of_two for name in chosen])
         # Of one column: outside the chosen one, cells have a probability of 0.
         possible = np.bincount(cells.examples, probabilities > 0.0, len(tables)).astype(np.int64)
         number[is_of_two] = np.clip(possible[is_of_two], 1, 2)
@@ -236,14 +228,13 @@ def decode_cells(
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
     if rules is not None:
-        for example, operator in enumerate(np.array(operators)[likeliest].tolist()):
+        for example, operator in enumerate(chosen):
             if example in row_from or operator not in _FEWEST:
                 continue
             part = cells.table_slice(example)
             row_facts = _row_facts(asked, cells, rules, relations, example)
-            meets_all = _cells_of_all(
-                asked, row_facts, example, probabilities[part], _FEWEST[operator]
-            )
+            rows = rows_of_all(asked.questions[example], row_facts, _FEWEST[operator])
+            meets_all = _in_likeliest_column(rows, probabilities[part], tables[example].num_columns)
             if meets_all is not None:
                 selected[part], row_from[example] = meets_all, "words"
     selected_in_columns = np.zeros_like(selected)
@@ -258,7 +249,7 @@ def decode_cells(
     for index, table in enumerate(tables):
         part = cells.table_slice(index)
         indices = np.flatnonzero(selected[part])
-        may_be_none = not OPERATORS[operators[likeliest[index]]].needs_cells
+        may_be_none = not OPERATORS[chosen[index]].needs_cells
         if not (len(indices) or (may_be_none and table.num_rows)):
             answers.append(no_answer())
             continue
@@ -270,11 +261,9 @@ def decode_cells(
             operators,
             selected_in_columns[part],
             facts and facts.select_table(part, index),
+            None if with_rows is None else with_rows[part],
+            selected_in_row[part],
         )
-        if with_rows is not None:
-            cell_probabilities = cell_probabilities._replace(
-                with_rows=with_rows[part], selected_in_row=selected_in_row[part]
-            )
         answer = likeliest_answer(cell_probabilities, indices)
         absence = float(absent[index])
         answer = dataclasses.replace(answer, absence=absence, row_from=row_from.get(index, ""))
@@ -304,14 +293,12 @@ def _row_facts(
     )
 
 
-def _cells_of_all(
-    asked: Asked, facts: RowFacts, index: int, probabilities: np.ndarray, fewest: int
+def _in_likeliest_column(
+    rows: np.ndarray | None, probabilities: np.ndarray, width: int
 ) -> np.ndarray | None:
-    """The cells of an example's likeliest column in the rows that meet all conditions, bool [k]."""
-    rows = rows_of_all(asked.questions[index], facts, fewest)
+    """The cells of some rows, bool [R], in the column of the likeliest: bool [k]; None for none."""
     if rows is None:
         return None
-    width = len(facts.header)
     grid = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
     selected = grid.ravel() & (probabilities > -np.inf)
     return selected if selected.any() else None
@@ -376,10 +363,9 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
 def _cell_probabilities(
     cells: BodyCells, outputs: Mapping[str, ArrayLike]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The probability of each cell, -inf where it was not seen: float64 [K], in three ways.
+    """The probability of each cell, -inf where it was not seen, in three ways: float64 [K].
 
-    That by which cells are selected, 0 outside the chosen column; that given that the cell's column
-    is chosen; and that times the column's probability.
+    By itself, 0 outside the chosen column; given its column; and times the column's probability.
     """
     probabilities = mean_by_cell(outputs["token_probabilities"], cells)  # [K]
     if "column_logits" not in outputs:
@@ -431,7 +417,7 @@ class CellProbabilities(NamedTuple):
     cells: np.ndarray  # float64 [k], given that its column is the answer's; -inf where not seen
     with_columns: np.ndarray  # float64 [k], these times the probability of the column
     aggregations: np.ndarray  # float64 [A]
-    operators: tuple[str, ...]  # A
+    operators: tuple[str, ...]
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
     facts: TokenFacts | None = None
     with_rows: np.ndarray | None = None  # float64 [k], as with_columns; None without rows' scores
@@ -486,7 +472,13 @@ def likeliest_answer(probabilities: CellProbabilities, indices: np.ndarray) -> A
 def best_others(
     probabilities: CellProbabilities, indices: np.ndarray, answer: Answer, number: int
 ) -> list[Answer]:
-    """The best alternatives to the answer from the cells at some indices, at most a number."""
+    """The best alternatives to the answer from the cells at some indices, at most a number.
+
+    They are every aggregation of these cells, of those selected in each other column and of those
+    in the likeliest row, and each other cell by itself; those that have some probability and repeat
+    neither a better one nor the answer. A score may be above that of the answer, which is of the
+    likeliest column and aggregation.
+    """
     if not number:
         return []
     sets = [indices, *_selections_of_other_columns(probabilities, indices)]
@@ -521,10 +513,6 @@ def _selections_of_other_columns(
 ) -> list[np.ndarray]:
     """The indices of the cells selected in each column without any of the given indices."""
     width = probabilities.table.num_columns
-    is_other = np.ones(width, bool)
-    is_other[indices % width] = False
-    # Column by column.
-    selected = probabilities.selected_in_columns.reshape(-1, width).T & is_other[:, np.newaxis]
-    columns, rows = np.nonzero(selected)
-    by_column = np.split(rows * width + columns, 1 + np.flatnonzero(np.diff(columns)))
-    return by_column if len(columns) else []
+    selected = np.flatnonzero(probabilities.selected_in_columns)
+    others = sorted(set((selected % width).tolist()) - set((indices % width).tolist()))
+    return [selected[selected % width == column] for column in others]

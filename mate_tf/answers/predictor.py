@@ -16,10 +16,18 @@ from numpy.typing import ArrayLike
 
 from mate_tf.answers.answer import Answer, apply_min_score, no_answer
 from mate_tf.answers.calibration import Calibration, calibrated
-from mate_tf.answers.decoding import Asked
-from mate_tf.answers.follow_ups import FollowUp, View, better, follow_up, in_whole, views_of
-from mate_tf.answers.kinds import DECODINGS, answering_kind
-from mate_tf.answers.long_tables import Long, put_together
+from mate_tf.answers.decoding import Asked, decode_cells
+from mate_tf.answers.spans import decode_classes, decode_spans
+from mate_tf.answers.views import (
+    FollowUp,
+    Long,
+    View,
+    better,
+    follow_up,
+    in_whole,
+    put_together,
+    views_of,
+)
 from mate_tf.features import english
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, Example, FeatureBuilder, padded_length
 from mate_tf.features.config import ConversionError
@@ -27,14 +35,49 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.tokenized_table import TOO_LONG, may_fit
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.table import Question, Table
-from mate_tf.task_configs import TableQAConfig, TaskConfig
+from mate_tf.task_configs import TableQAConfig, TaskConfig, model_kind
 
 if TYPE_CHECKING:
     from mate_tf.answers.attended_cells import AttendedCells
     from mate_tf.models.encoder_task import EncoderTask
 
-# From token features int32 [B, S] to the outputs that a task reads (answers/kinds.py).
+# From token features int32 [B, S] to the outputs that a task reads.
 ModelFunction = Callable[[TokenFeatures], Mapping[str, ArrayLike]]
+
+
+class Decoding(NamedTuple):
+    """How the outputs of a kind of model become answers."""
+
+    decode: Callable[..., list[Answer]]
+    outputs: tuple[str, ...]  # what it reads; a model may lack some of them
+    needs_tables: bool = True  # whether it takes no sentence alone
+
+
+DECODINGS = {
+    "table_qa": Decoding(
+        decode_cells,
+        (
+            "token_probabilities",
+            "aggregation_logits",
+            "column_logits",
+            "token_logits",
+            "row_scores",
+        ),
+    ),
+    "classification": Decoding(decode_classes, ("class_logits",), needs_tables=False),
+    "span_reading": Decoding(decode_spans, ("span_logits", "class_logits")),
+}
+
+
+def answering_kind(config: Any) -> str:
+    """The kind of model that has these options; ValueError for one that does not answer."""
+    kind = model_kind(config)
+    if kind not in DECODINGS:
+        raise ValueError(
+            f"expected a model that answers ({', '.join(DECODINGS)}), got one for {kind}; "
+            "fine-tune it first"
+        )
+    return kind
 
 
 class Decoder:
@@ -51,15 +94,23 @@ class Decoder:
     ) -> list[Answer]:
         """The answers of a batch, each with at most so many alternatives.
 
-        The outputs are the model's, as the task lists them (answers/kinds.py).
+        The outputs are the model's, as DECODINGS lists them.
 
         Raises:
             ValueError: if an output is not finite, an id is beyond its table's size, or a question
                 that needs a table has none.
         """
         for name in self._decoding.outputs:
-            if name in outputs:
-                _check_finite(name, np.asarray(outputs[name]))
+            if name not in outputs:
+                continue
+            values = np.asarray(outputs[name])
+            is_finite = np.isfinite(values.reshape(len(values), -1)).all(axis=1)  # [B]
+            if not is_finite.all():
+                raise ValueError(
+                    f"expected finite {name} of the model, got NaN or infinity for "
+                    f"{np.count_nonzero(~is_finite)} of {len(values)} questions; check the model's "
+                    "weights, or take another checkpoint"
+                )
         given, number = len(asked.given_tables), len(asked.tables)
         if self._decoding.needs_tables and given < number:
             raise ValueError(
@@ -69,23 +120,11 @@ class Decoder:
         return self._decoding.decode(self._config, outputs, asked, num_alternatives)
 
 
-def _check_finite(name: str, values: np.ndarray) -> None:
-    broken = np.flatnonzero(~np.isfinite(values.reshape(len(values), -1)).all(axis=1))  # [b]
-    if len(broken):
-        raise ValueError(
-            f"expected finite {name} of the model, got NaN or infinity for {len(broken)} of "
-            f"{len(values)} questions; check the model's weights, or take another checkpoint"
-        )
-
-
 class Prepared(NamedTuple):
-    """A question with its table, and their features."""
+    """A question with what it sees of its table, and their features."""
 
-    table: Table | None
-    question: Question
+    view: View
     example: Example
-    rows: tuple[int, ...] | None = None  # those of a whole table that a follow-up is about
-    long: Long | None = None  # the table from which the rows of `table` are chosen
     whole: "Prepared | None" = None  # which is asked where the follow-up's rows have no answer
 
     @property
@@ -210,14 +249,13 @@ class Predictor:
         if isinstance(questions, str | Question):
             return self.answer(table, [questions], after)[0]
         if isinstance(questions, Table) or not isinstance(questions, Iterable):
+            got = type(questions).__name__
             raise TypeError(
-                f"expected a question or a list of questions after the table, got "
-                f"{type(questions).__name__}"
+                f"expected a question or a list of questions after the table, got {got}"
             )
+        asked = [(table, [_question(one, after) for one in questions])]
         answers = []
-        for _, _, answer in self.answer_all(
-            [(table, [_question(one, after) for one in questions])]
-        ):
+        for _, _, answer in self.answer_all(asked):
             if isinstance(answer, ValueError):
                 raise answer
             answers.append(answer)
@@ -242,9 +280,8 @@ class Predictor:
             prepared = prepared.whole
         features = self._features([prepared.example], self._padded_length(prepared.num_tokens))
         histogram_row = self._builder.config.histogram_row
-        return attended_cells(
-            self.model.encoder, table, features, answer, histogram_row, prepared.rows
-        )
+        rows = prepared.view.rows
+        return attended_cells(self.model.encoder, table, features, answer, histogram_row, rows)
 
     def answer_all(
         self, pairs: Iterable[tuple[Any, str | Question | Sequence[str | Question]]]
@@ -266,67 +303,40 @@ class Predictor:
         self, pairs: Iterable[tuple[Table | None, Question]]
     ) -> list[Prepared | ConversionError]:
         """The features of questions, or why there are none; several threads may call it."""
-        views = [views_of(*pair) for pair in pairs]
-        built = iter(self._built([view for several in views for view in several]))
         prepared: list[Prepared | ConversionError] = []
-        for _, *wholes in views:
-            one = next(built)
-            for behind in itertools.islice(built, len(wholes)):
+        for view, *wholes in itertools.starmap(views_of, pairs):
+            one = self._prepared(view)
+            for behind in map(self._prepared, wholes):
                 if isinstance(one, Prepared) and isinstance(behind, Prepared):
                     one = one._replace(whole=behind)
             prepared.append(one)
         return prepared
 
-    def _built(self, views: list[View]) -> list[Prepared | ConversionError]:
-        """The features of views; of tables that are too long those of chosen rows."""
-        config = self._builder.config
-        # A table with more cells than tokens is not even tokenized.
-        views = [
-            it if it.table is None or may_fit(config, it.table) else self._with_chosen_rows(it)
-            for it in views
-        ]
-        examples = list(self._examples(views))
-        too_long = [
-            index
-            for index, (view, example) in enumerate(zip(views, examples, strict=True))
-            if isinstance(example, ConversionError)
-            and example.reason in TOO_LONG
-            and not (view.table is None or view.long)
-        ]
-        for index in too_long:
-            views[index] = self._with_chosen_rows(views[index])
-        chosen = self._examples([views[index] for index in too_long])
-        for index, example in zip(too_long, chosen, strict=True):
-            examples[index] = example
-        return list(map(self._prepared, views, examples))
-
-    def _examples(self, views: Iterable[View]) -> Iterator[Example | ConversionError]:
-        pairs = ((view.table, view.question) for view in views)
-        return self._builder.build_all(pairs, require_answers=False)
-
-    def _prepared(
-        self, view: View, example: Example | ConversionError
-    ) -> Prepared | ConversionError:
-        text, is_original = view.question.text, self._builder.config.original_conversion
+    def _prepared(self, view: View) -> Prepared | ConversionError:
+        """The features of a view; of a table that is too long those of chosen rows."""
+        config, text = self._builder.config, view.question.text
         if not text.strip():
             return ConversionError("empty", "expected a question, got an empty one")
-        if view.table is not None and not is_original and english.asks_nothing(text):
+        if view.table is not None and not config.original_conversion and english.asks_nothing(text):
             problem = f"expected a question about the table, got {cut(text, 40)!r}"
             return ConversionError("no question", problem)
-        if isinstance(example, ConversionError):
-            return example
-        return Prepared(view.table, view.question, example, view.rows, view.long)
+        may_choose = view.table is not None and view.long is None
+        # A table with more cells than tokens is not even tokenized.
+        if view.table is not None and may_choose and not may_fit(config, view.table):
+            return self._prepared(self._with_chosen_rows(view))
+        try:
+            return Prepared(view, self._builder.build(view.table, view.question, False))
+        except ConversionError as error:
+            if may_choose and error.reason in TOO_LONG:
+                return self._prepared(self._with_chosen_rows(view))
+            return error
 
     def _with_chosen_rows(self, view: View) -> View:
         """A view of those rows that its question needs."""
-        table, question = view.table, view.question
-        assert table is not None
-        before = question.previous_coordinates
-        choice = self._builder.choose_rows(table, question, [row for row, _ in before])
-        places = {row: place for place, row in enumerate(choice.rows)}
-        marks = tuple((places[row], column) for row, column in before if row in places)
-        part = dataclasses.replace(question, previous_coordinates=marks)
-        return View(view.rows, table.with_rows(choice.rows), part, Long(table, choice))
+        assert view.table is not None
+        before = view.question.previous_coordinates
+        choice = self._builder.choose_rows(view.table, view.question, [row for row, _ in before])
+        return view.of_rows(choice.rows, before)._replace(long=Long(view.table, choice))
 
     def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """Answers questions in their order, in batches of one padded length.
@@ -346,7 +356,7 @@ class Predictor:
         }
         whole_answers = self._answer_all([*wholes.values()])
         for (index, whole), whole_answer in zip(wholes.items(), whole_answers, strict=True):
-            answers[index] = better(whole.question.text, answers[index], whole_answer)
+            answers[index] = better(whole.view.question.text, answers[index], whole_answer)
             if answers[index] is whole_answer:
                 asked[index] = whole
         return list(map(self._finished, answers, asked))
@@ -361,9 +371,8 @@ class Predictor:
 
     def _batches(self, num_tokens: Sequence[int]) -> Iterator[list[int]]:
         by_length = sorted(range(len(num_tokens)), key=num_tokens.__getitem__)
-        for length, group in itertools.groupby(
-            by_length, key=lambda index: self._padded_length(num_tokens[index])
-        ):
+        lengths = [self._padded_length(number) for number in num_tokens]
+        for length, group in itertools.groupby(by_length, key=lengths.__getitem__):
             members = list(group)
             size = max(1, self._batch_tokens // length)
             for start in range(0, len(members), size):
@@ -372,13 +381,14 @@ class Predictor:
     def _answer_batch(self, batch: Sequence[Prepared]) -> list[Answer]:
         length = self._padded_length(max(one.num_tokens for one in batch))
         features = self._features([one.example for one in batch], length)
+        questions = [one.view.question for one in batch]
         asked = Asked(
-            [one.table for one in batch],
+            [one.view.table for one in batch],
             features,
             self._builder.wordpiece,
             self._builder.config.histogram_row,
-            [one.question.text for one in batch],
-            [isinstance(one.question, FollowUp) for one in batch],
+            [question.text for question in questions],
+            [isinstance(question, FollowUp) for question in questions],
         )
         outputs = self._model(features)
         # How far ahead an answer is of the next best is a sign for its calibration.
@@ -388,41 +398,35 @@ class Predictor:
 
     def _features(self, examples: Sequence[Example], length: int) -> TokenFeatures:
         given = [example.features for example in examples]
+        names = [name for name in TokenFeatures._fields if all(name in it for it in given)]
         return TokenFeatures(
-            **{
-                name: np.stack([_fit(features[name], length) for features in given])
-                for name in TokenFeatures._fields
-                if all(name in features for features in given)
-            }
+            **{name: np.stack([_fit(it[name], length) for it in given]) for name in names}
         )
 
     def _finished(self, answer: Answer, asked: Prepared) -> Answer:
+        view = asked.view
         if self._calibration is not None:
-            answer = calibrated(answer, self._calibration, asked.table, asked.question.text)
+            answer = calibrated(answer, self._calibration, view.table, view.question.text)
         # A refusal has its best guess too.
         others = answer.alternatives[: self._num_alternatives + answer.absent]
         answer = dataclasses.replace(answer, alternatives=others)
         answer = apply_min_score(answer, self._min_score)
-        if asked.long is None and (dropped := asked.example.report.rows_dropped):
-            assert asked.table is not None
-            number = asked.table.num_rows
+        if view.long is not None:
+            answer = in_whole(answer, view.long.choice.rows)
+            end = time.monotonic() + self._most_seconds
+            ask = functools.partial(self._ask_rows, view._replace(table=view.long.table))
+            answer = put_together(*view.long, answer, ask, lambda: time.monotonic() > end)
+        elif view.table is not None and (dropped := asked.example.report.rows_dropped):
+            number = view.table.num_rows
             coverage = f"read the first {number - dropped:,} of {number:,} rows"
             answer = dataclasses.replace(answer, rows_dropped=dropped, coverage=coverage)
-        elif asked.long is not None:
-            answer = in_whole(answer, asked.long.choice.rows)
-            end = time.monotonic() + self._most_seconds
-            ask = functools.partial(self._ask_rows, asked)
-            answer = put_together(*asked.long, answer, ask, lambda: time.monotonic() > end)
-        if asked.rows is None:
+        if view.rows is None:
             return answer
-        return dataclasses.replace(in_whole(answer, asked.rows), rows=asked.rows)
+        return dataclasses.replace(in_whole(answer, view.rows), rows=view.rows)
 
-    def _ask_rows(self, asked: Prepared, rows: Sequence[int]) -> Answer:
+    def _ask_rows(self, whole: View, rows: Sequence[int]) -> Answer:
         """The answer about other rows of a long table."""
-        assert asked.long is not None
-        question = dataclasses.replace(asked.question, previous_coordinates=())
-        view = View(None, asked.long.table.with_rows(rows), question)
-        one = self._prepared(view, *self._examples([view]))
+        one = self._prepared(whole.of_rows(rows, ()))
         if not isinstance(one, Prepared):
             return no_answer()
         (answer,) = self._answer_batch([one])

@@ -4,7 +4,7 @@ A small model often finds the column of an answer and not its rows. A rule stand
 gives five more right answers of 1,000 about tables that the model was not trained on, of
 WikiTableQuestions or of experiments/demo_data/people/dev.jsonl, and harms neither: the row beside
 one that is mentioned (24 and 17 of 1,000), an extreme (0 and 11), the rows beyond a value (1 and 8)
-and those that meet all conditions (4 and 6). features/english.py has the words.
+and those that meet all conditions (4 and 6).
 
 Shapes: R rows and C columns of a table.
 """
@@ -151,20 +151,13 @@ def rows_beyond(question: str, facts: RowFacts) -> np.ndarray | None:
 
 
 def rows_of_all(question: str, facts: RowFacts, fewest: int) -> np.ndarray | None:
-    """The rows that meet all conditions of the question; or those beyond its value.
+    """The rows that meet all conditions of the question, or those beyond its value: bool [R].
 
     A condition is a column with a cell that is mentioned whole, or a value that rows are beyond. It
     holds for a part of the rows. Columns of which the same words mention a cell are one condition.
     Where no row meets all, the value alone counts. A condition that stands alone is without digits
-    and holds for several rows.
-
-    Args:
-        question: its text.
-        facts: of the table.
-        fewest: how many conditions suffice; 0 needs a value to be beyond.
-
-    Returns:
-        bool [R]; None where the words name none.
+    and holds for several rows. None where there are fewer than `fewest` conditions; 0 needs a value
+    to be beyond.
     """
     beyond = rows_beyond(question, facts)
     if says(question.lower(), "not", "or", "but") or (beyond is None and not fewest):

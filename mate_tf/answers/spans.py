@@ -1,7 +1,4 @@
-"""From a model's outputs to answers: of classes and of spans.
-
-A span's probability is among all spans within one cell of the body. Headers and histogram rows are
-never part of an answer.
+"""From a model's outputs to answers: of classes, and of spans within one cell of the body.
 
 Shapes: B batch, S sequence, C classes, N spans.
 """
@@ -13,10 +10,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from mate_tf.answers.answer import Answer, SelectedCell, no_answer, number_of_text
+from mate_tf.answers.answer import Answer, SelectedCell, no_answer
 from mate_tf.answers.calibration import softmax
 from mate_tf.answers.decoding import Asked, body_coordinates
 from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.tables.columns import read_column
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, SpanReadingConfig, span_bounds
 
@@ -35,15 +33,13 @@ def decode_classes(
     The output is class_logits [B, C]; alternatives are the other classes.
     """
     logits = np.asarray(outputs["class_logits"], np.float64)  # [B, C]
-    probabilities = softmax(logits)
     order = np.argsort(-logits, axis=1, kind="stable")[:, : num_alternatives + 1]
-    scores = np.take_along_axis(probabilities, order, axis=1)
     names = config.class_names or tuple(map(str, range(config.num_classes)))
     answers = []
-    for classes, class_scores in zip(order.tolist(), scores.tolist(), strict=True):
+    for classes, probabilities in zip(order.tolist(), softmax(logits).tolist(), strict=True):
         best, *others = [
-            Answer((names[index],), score=score, class_index=index)
-            for index, score in zip(classes, class_scores, strict=True)
+            Answer((names[index],), score=probabilities[index], class_index=index)
+            for index in classes
         ]
         answers.append(dataclasses.replace(best, alternatives=tuple(others)))
     return answers
@@ -101,7 +97,7 @@ def _span_answer(
     pieces, whole = tokens[0, in_cell].tolist(), table.expanded_rows[row][column]
     text = span_text(whole, pieces, first - begin, last - begin, wordpiece)
     cell = SelectedCell(row, column, table.rows[row][column], score)
-    return Answer((text,), (cell,), score=score, number=number_of_text(text))
+    return Answer((text,), (cell,), score=score, number=read_column([text]).numbers[0])
 
 
 class BestSpans(NamedTuple):

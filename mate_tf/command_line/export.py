@@ -99,7 +99,7 @@ def run(options: argparse.Namespace) -> None:
             say(f"there is no model.onnx beside it: {reason}")
         return
 
-    from mate_tf.answers.kinds import answering_kind
+    from mate_tf.answers.predictor import answering_kind
     from mate_tf.serving.export import export_onnx, export_stored
     from mate_tf.serving.stored import run_model
 

@@ -11,7 +11,7 @@ in tokenized_table.py.
 import functools
 import itertools
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -76,9 +76,9 @@ class ConversionReport:
 
 
 class Example(NamedTuple):
-    """The features by name, as records hold them, and the report of what was left out."""
+    """The features of a question and its table, and the report of what was left out."""
 
-    features: dict[str, np.ndarray]
+    features: dict[str, np.ndarray]  # by name, as records hold them
     report: ConversionReport
 
 
@@ -104,8 +104,6 @@ class FeatureBuilder:
 
     @functools.cached_property
     def _tokenized(self) -> Callable[[Table], TokenizedTable]:
-        """Tokenizes a table, and remembers the last ones."""
-
         def size_of(table: Table, tokens: TokenizedTable) -> int:
             # Of texts in tokens' memory; long words take more than their tokens.
             texts = itertools.chain(table.header, *table.expanded_rows)
@@ -139,38 +137,12 @@ class FeatureBuilder:
         ConversionError if the table has too many rows or columns, if the sequence is too long, or
         if an answer has no token and `require_answers`, as in training.
         """
-        return self._build(table, question, require_answers, self._pieces([(table, question)]))
-
-    def build_all(
-        self, pairs: Iterable[tuple[Table | None, Question]], require_answers: bool = True
-    ) -> Iterator[Example | ConversionError]:
-        """Converts questions in order; a question that does not fit yields its error.
-
-        The result is that of `build`, but questions are tokenized together, which is much faster.
-        It reads at most 256 pairs ahead.
-        """
-        pairs = iter(pairs)
-        while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
-            pieces = self._pieces(chunk)
-            for table, question in chunk:
-                try:
-                    yield self._build(table, question, require_answers, pieces)
-                except ConversionError as error:
-                    yield error
-
-    def _build(
-        self,
-        table: Table | None,
-        question: Question,
-        require_answers: bool,
-        pieces: Mapping[str, list[int]],
-    ) -> Example:
         config = self.config
         named = "" if table is None else f"table '{table.table_id}', "
         where = f"({named}question '{question.question_id}')"
         num_rows = 0 if table is None else check_size(config, table)
         tokens = no_table() if table is None else self._tokenized(table)
-        text_ids = self._text_ids(table, question, pieces)
+        text_ids = self._text_ids(table, question)
         start = len(text_ids)
         columns = None
         if config.prune_columns and config.max_seq_length is not None and table is not None:
@@ -182,7 +154,7 @@ class FeatureBuilder:
 
         def label(coordinates: Coordinates, answers: Sequence[str]) -> _Labels:
             if config.label_answer_spans:
-                return _label_spans(tokens, kept, [pieces[answer] for answer in answers])
+                return _label_spans(tokens, kept, self.wordpiece.ids(answers))
             return _label_cells(tokens, kept, coordinates)
 
         labels = label(question.answer_coordinates, question.answers)
@@ -213,38 +185,31 @@ class FeatureBuilder:
             features[PART_OF_SPEECH][1 : 1 + len(tag_ids)] = tag_ids
         return Example(features, _report(tokens, layout, num_missing))
 
-    def _pieces(self, pairs: Iterable[tuple[Table | None, Question]]) -> dict[str, list[int]]:
-        """The piece ids of each text around the tables, tokenized together."""
-        texts: dict[str, None] = {}
+    def build_all(
+        self, pairs: Iterable[tuple[Table | None, Question]], require_answers: bool = True
+    ) -> Iterator[Example | ConversionError]:
+        """Builds the examples of questions in order; one that does not fit yields its error."""
         for table, question in pairs:
-            texts |= dict.fromkeys((question.text, *self._titles(table)))
-            if self.config.label_answer_spans:
-                texts |= dict.fromkeys((*question.answers, *question.previous_answers))
-        return dict(zip(texts, self.wordpiece.ids(list(texts)), strict=True))
+            try:
+                yield self.build(table, question, require_answers)
+            except ConversionError as error:
+                yield error
 
-    def _text_ids(
-        self,
-        table: Table | None,
-        question: Question,
-        pieces: Mapping[str, list[int]] | None = None,
-    ) -> list[int]:
+    def _text_ids(self, table: Table | None, question: Question) -> list[int]:
         """The ids of [CLS], the question and the titles, each with its [SEP]."""
-        pieces = pieces or self._pieces([(table, question)])
         text_ids = [self.wordpiece.cls]
-        for text in (question.text, *self._titles(table)):
-            text_ids += [*pieces[text], self.wordpiece.sep]
+        for ids in self.wordpiece.ids([question.text, *self._titles(table)]):
+            text_ids += [*ids, self.wordpiece.sep]
         return text_ids
 
     def _titles(self, table: Table | None) -> list[str]:
-        """The titles that follow the question."""
         if table is None:
             return []
-        used = (self.config.use_document_title, self.config.use_context_heading)
-        titles = zip((table.document_title, table.context_heading), used, strict=True)
-        return [title for title, is_used in titles if title and is_used]
+        document = table.document_title if self.config.use_document_title else ""
+        context = table.context_heading if self.config.use_context_heading else ""
+        return [title for title in (document, context) if title]
 
     def _part_of_speech_ids(self, question: Question, tagger: Tagger) -> list[int]:
-        """The part of speech of each piece of the question."""
         if question.part_of_speech_tags:
             words = words_with_tags(question.text, question.part_of_speech_tags)
         else:
@@ -257,10 +222,7 @@ class FeatureBuilder:
 
 
 def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
-    """The features of the whole example that come from the question.
-
-    The release's records, as `original`, do not say whether the aggregation is known.
-    """
+    """The features of the whole example; the release's do not say if the aggregation is known."""
     aggregation = operators_by_id().index(question.aggregation or "NONE")
     is_known = np.array([bool(question.aggregation)], np.int32)
     question_id_ints = np.zeros(_QUESTION_ID_LENGTH, np.int32)
@@ -279,11 +241,7 @@ def _scalars(question: Question, original: bool) -> dict[str, np.ndarray]:
 
 
 def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordinates) -> _Labels:
-    """Labels all tokens of the answer's cells, (row, column) of the body, counted from zero.
-
-    Cells outside of the table count as missing. `kept` is which tokens are in the sequence, bool
-    [N].
-    """
+    """Labels all tokens of the answer's cells; those outside of the table count as missing."""
     num_rows, num_columns = tokens.num_rows, tokens.num_columns
     answers = set(coordinates)
     if not answers:
@@ -301,10 +259,7 @@ def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordina
 def _label_spans(
     tokens: TokenizedTable, kept: np.ndarray, answers: Iterable[Sequence[int]]
 ) -> _Labels:
-    """Labels the pieces of each answer at their first occurrence in a cell of the body.
-
-    An occurrence counts if all its pieces are in the sequence, as `kept` says, bool [N].
-    """
+    """Labels the pieces of each answer where a cell of the body first has all in the sequence."""
     labels = np.zeros(len(kept), np.int32)  # [N]
     in_body = kept & (tokens.row_ids > 0) & (tokens.row_ids <= tokens.num_rows)
     indices = np.flatnonzero(in_body)  # [body]
@@ -326,7 +281,6 @@ def _label_spans(
 
 
 def _report(tokens: TokenizedTable, layout: Layout, answers_dropped: int) -> ConversionReport:
-    """Counts what is not in the sequence."""
     tokens_of_cell = layout.tokens_of_cell
     row_remains = tokens_of_cell.max(axis=1) > 0  # [R+1]
     rows_kept = int(row_remains[1 : tokens.num_rows + 1].sum())

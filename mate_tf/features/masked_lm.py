@@ -58,15 +58,15 @@ class MaskedLmBuilder:
     ) -> dict[str, np.ndarray]:
         """Draws an example of a table and texts about it.
 
-        It draws, in this order: the text (draw_text), whether the negative, another table, replaces
-        the table (if there is one), the table's size (draw_corner) and the masks (draw_masks).
-        Without a table the first text is used from its beginning, of any length.
+        It draws, in this order: the text, whether the negative, if there is one, replaces the
+        table, the table's size and the masks. Without a table the first text is used from its
+        beginning, of any length.
 
         The features are those of tokens [S] as in FeatureBuilder.build, table_id and table_id_hash
         [1], masked_lm_positions and masked_lm_ids int32 [P], masked_lm_weights float32 [P],
-        next_sentence_labels and is_random_table int32 [1], 1 for a negative. Without a question all
-        relations are 0. If fewer than P tokens are masked, positions, ids and weights end in zeros;
-        no token is masked if every word and cell is too long.
+        next_sentence_labels and is_random_table int32 [1], 1 for a negative. Relations are 0. If
+        fewer than P tokens are masked, positions, ids and weights end in zeros; no token is masked
+        if every word and cell is too long.
 
         ConversionError if the texts are too short (reason "no fitting text", with require_text), or
         the table's first header and cell do not fit (reason "too long"); ValueError if there is
@@ -140,14 +140,12 @@ class MaskedLmBuilder:
         num_predictions = min(most, max(1, round(num_tokens * self.config.masking_probability)))
         masks = draw_masks(words, num_predictions, self.wordpiece.mask, len(self.wordpiece), rng)
         positions = sorted(masks)
+        padding = (0, most - len(positions))
         labels = {
-            "masked_lm_positions": np.zeros(most, np.int32),
-            "masked_lm_ids": np.zeros(most, np.int32),
-            "masked_lm_weights": np.zeros(most, np.float32),
+            "masked_lm_positions": np.pad(np.array(positions, np.int32), padding),
+            "masked_lm_ids": np.pad(input_ids[positions], padding),
+            "masked_lm_weights": np.pad(np.ones(len(positions), np.float32), padding),
         }
-        labels["masked_lm_positions"][: len(positions)] = positions
-        labels["masked_lm_ids"][: len(positions)] = input_ids[positions]
-        labels["masked_lm_weights"][: len(positions)] = 1
         for position, replacement in masks.items():
             if replacement is not None:
                 input_ids[position] = replacement
@@ -159,10 +157,8 @@ def example_rng(key: str, seed: int, max_seq_length: int) -> random.Random:
 
     The key of a table's n-th example is the table's key, "_" and n, from 0.
     """
-    digest = hashlib.sha256(
-        f"{key}_{seed}_{max_seq_length}".encode(errors="backslashreplace")
-    ).hexdigest()
-    return random.Random(int(digest, 16))
+    text = f"{key}_{seed}_{max_seq_length}".encode(errors="backslashreplace")
+    return random.Random(int(hashlib.sha256(text).hexdigest(), 16))
 
 
 def draw_text(

@@ -4,16 +4,14 @@ Three features of a cell tell the encoder about numbers: the rank in the column,
 other end, and how the cell compares with the question's numbers (Herzig et al., 2020, section 3).
 
 Numbers are the values of columns (tables/columns.py): `values_of_column` and `question_values`. Of
-texts and of the release the first number of each text is read, whatever its column holds:
-`column_values` and `text_values`. There numbers are in single precision; larger ones are ignored.
-The number words are zero to twelve and zeroth to twelfth. A month alone must be written in full; a
-year alone has four digits.
+texts and of the release the first number of each text is read, in single precision, whatever its
+column holds: `column_values` and `text_values`. Words are numbers from zero to twelve and zeroth to
+twelfth. A month alone must be written in full; a year alone has four digits.
 
 The argument `original` reads numbers as the authors' release does, and so as its checkpoints saw
-them. Then every year is from 1700 to 2016 (otherwise a year alone is from 1500 to 2100, and a year
-with a month is any). "fith" is a number word and "fifth" is not. "sept" is a month only if it is
-capitalised, which cells never are. No month may end in a full stop and no day in "st" or "th".
-February 29 needs a year. Only a hyphen is a minus sign.
+them. Every year is from 1700 to 2016. "fith" is a number word and "fifth" is not. "sept" is a month
+only if it is capitalised, which cells never are. No month may end in a full stop and no day in "st"
+or "th". February 29 needs a year. Only a hyphen is a minus sign.
 
 The time of every function is linear in the length of its texts, except for sorting.
 """

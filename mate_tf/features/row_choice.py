@@ -4,8 +4,7 @@ Rows are ranked by BM25 (Robertson and Zaragoza, 2009, equation 3.15) of the que
 values in their cells. Beside the best ones stand their neighbours, the extremes of each column, the
 first and the last rows, and some of each kind: rows are of one kind if the question's words and
 values meet their cells in the same way, so that what holds for some of them holds for the others.
-The first and the last ranks are those of the whole table, for the rows that have them are chosen; a
-rank in the middle is that among the chosen rows, since the encoder has no embedding of the 300th.
+A rank is that among the chosen rows, since the encoder has no embedding of the 300th.
 
 Shapes: R rows and C columns of a table, W words and values of the question.
 """
@@ -93,7 +92,10 @@ def _meet(table: Table, question: str) -> tuple[np.ndarray, np.ndarray]:
             found[cell] = frozenset(int(it.lastindex or 0) for it in pattern.finditer(cell.lower()))
         sets = {words: code for code, words in enumerate(set(found.values()))}
         by_set = np.array([sets[found[cell]] for cell in cells])  # [R]
-        bits = _relations(table, index, question)  # [R]
+        bits = np.zeros(table.num_rows, np.int64)  # [R]
+        if values := numeric.question_values(question, table.column(index).convention):
+            related = numeric.relations(values, numeric.values_in_column(table, index))
+            bits[list(related)] = list(related.values())
         codes[:, index] = by_set * 8 + bits
         for word in frozenset().union(*sets):
             holding = [code for words, code in sets.items() if word in words]
@@ -101,15 +103,6 @@ def _meet(table: Table, question: str) -> tuple[np.ndarray, np.ndarray]:
         meets[index, 0] = bits & numeric.EQUAL > 0
     kinds = np.unique(codes, axis=0, return_inverse=True)[1]
     return kinds.reshape(-1), _bm25(table, meets)
-
-
-def _relations(table: Table, column: int, question: str) -> np.ndarray:
-    bits = np.zeros(table.num_rows, np.int64)
-    values = numeric.question_values(question, table.column(column).convention)
-    if values:
-        related = numeric.relations(values, numeric.values_in_column(table, column))
-        bits[list(related)] = list(related.values())
-    return bits
 
 
 def _bm25(table: Table, meets: dict[tuple[int, int], np.ndarray]) -> np.ndarray:
@@ -166,10 +159,7 @@ def _halved(rows: np.ndarray) -> list[int]:
 
 
 def _extremes(table: Table, question: str, best: np.ndarray) -> Iterator[int]:
-    """The rows at the ends of each column with values, in the table and among the best rows.
-
-    Those of the columns that the question names come first.
-    """
+    """The rows at the ends of each column, in the table and among the best; named columns first."""
     number = _ENDS if says(question.lower(), "superlative", "more", "less") else 1
     among_best = frozenset(best.tolist())
     words = content_words(question)

@@ -2,13 +2,7 @@
 
 A histogram row at the table's end may say for each column which values are frequent. SAT appends
 one, so that a model that does not see a whole column still knows (MATE paper, section 2, on Zhang
-et al., 2020). The content of its cells is chosen here.
-
-So is what stays in a sequence. Columns are kept by their similarity with the question, the
-"heuristic exact match" of Eisenschlos et al., 2020 ("Understanding tables with intermediate
-pre-training"): the Jaccard index of the words in header and cells with those of the question. The
-most similar columns come first, and each that still fits is kept, so that a small one may follow a
-large one that does not fit. Words are compared in lower case by their Porter stems.
+et al., 2020).
 
 Shape letters: S sequence, N tokens of a table, K those of them in the sequence, R rows and C
 columns of the table's body. A grid [R+1, C+1] has a value for each cell at [row id, column id]; ids
@@ -55,12 +49,9 @@ def histogram_cells(table: Table) -> tuple[str, ...]:
 
 def _histogram_cell(cells: tuple[str, ...]) -> str:
     spellings: dict[str, str] = {}
-    counts: Counter[str] = Counter()
     for cell in cells:
-        value = normalize_for_match(cell)
-        if value:
-            spellings.setdefault(value, cell.strip())
-            counts[value] += 1
+        spellings.setdefault(normalize_for_match(cell), cell.strip())
+    counts = Counter(value for value in map(normalize_for_match, cells) if value)
     return ", ".join(f"{spellings[value]} {n}" for value, n in counts.most_common(MAX_VALUES))
 
 
@@ -249,9 +240,12 @@ def keep_columns(
 ) -> list[int]:
     """Chooses the columns that a question most likely needs, as many as fit, in ascending order.
 
-    Columns that answered the previous question come first. If no column fits, the first is kept, so
-    that its cells can be cut, its rows dropped or the table refused. With `original` none is kept,
-    as in the authors' release. `costs` are the tokens of each column with its header, [C].
+    This is the "heuristic exact match" of Eisenschlos et al., 2020 ("Understanding tables with
+    intermediate pre-training"): the Jaccard index of the Porter stems in header and cells with
+    those of the question. Columns that answered the previous question come first, then the most
+    similar ones, and each that still fits is kept. If no column fits, the first is kept, so that
+    its cells can be cut, its rows dropped or the table refused. With `original` none is kept, as in
+    the authors' release. `costs` are the tokens of each column with its header, [C].
 
     Example:
         >>> table = Table.from_rows([["city", "people", "note"], ["Oslo", "709,037", "a fjord"]])
@@ -271,9 +265,7 @@ def keep_columns(
         if costs[column] <= budget:
             budget -= costs[column]
             kept.append(column)
-    if not kept and not original:
-        return order[:1]
-    return sorted(kept)
+    return sorted(kept) if kept or original else order[:1]
 
 
 @functools.lru_cache(_TABLES_REMEMBERED)

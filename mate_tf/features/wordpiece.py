@@ -44,9 +44,8 @@ class Wordpiece:
         ids = {piece: index for index, piece in enumerate(self.vocabulary)}
 
         def special(*names: str) -> int:
-            for name in names:
-                if name in ids:
-                    return ids[name]
+            if found := [ids[name] for name in names if name in ids]:
+                return found[0]
             raise ValueError(
                 f"expected {' or '.join(names)} in the vocabulary {self.vocab_file}, which has "
                 f"{len(ids)} pieces without it; use the vocabulary of BERT uncased or TAPAS"
@@ -75,7 +74,7 @@ class Wordpiece:
 
     def ids(self, texts: Sequence[str]) -> list[list[int]]:
         """Ids of the pieces of each text; at least one each."""
-        return [self._ids(text) for text in texts]
+        return list(map(self._ids, texts))
 
     def ids_and_lengths(self, texts: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Ids of the pieces of all texts, int32, and how many each of N texts has, int64 [N]."""

@@ -22,13 +22,8 @@ MODELS: dict[str, type[EncoderTask]] = {
 def make_model(
     encoder_config: EncoderConfig, task_config: TaskConfig, dtype: str = "float32"
 ) -> Any:
-    """A model with its first weights, from the encoder's config and the options of its head.
-
-    The dtype is the Keras policy to compute in, such as "mixed_bfloat16".
-    """
-    model = MODELS[model_kind(task_config)](encoder_config, task_config, dtype=dtype)
-    model.build()
-    return model
+    """A model with its first weights; the dtype is a Keras policy, such as "mixed_bfloat16"."""
+    return MODELS[model_kind(task_config)](encoder_config, task_config, dtype=dtype)
 
 
 def register_keras_classes() -> None:

@@ -41,12 +41,9 @@ def group_cells(
 ) -> Cells:
     """Groups tokens by row and column; ids and input_mask are [B, S].
 
-    Args:
-        column_ids, row_ids, input_mask: of the tokens.
-        max_num_columns: larger column ids count as the last.
-        max_num_rows: the same for rows; None keeps each row apart.
-        count_padding: averages padding into the question's cell, as the original does, although the
-            value then depends on the padded length.
+    Ids beyond the limits count as the last; a `max_num_rows` of None keeps each row apart. With
+    `count_padding` padding is averaged into the question's cell, as the original does, although the
+    value then depends on the padded length.
     """
     columns = tf.minimum(column_ids, max_num_columns - 1)  # [B, S]
     rows = row_ids if max_num_rows is None else tf.minimum(row_ids, max_num_rows - 1)
@@ -142,10 +139,9 @@ def token_selection_loss(logits, label_ids, input_mask, positive_weight: float):
 def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells):
     """Cross-entropy of the column, plus binary cross-entropy of the cells in it: float32 [B].
 
-    The right column is the one with most labelled tokens. Without a label it is column 0, and the
-    loss is about 10000 unless that may be chosen; the caller leaves out or masks such examples. The
-    mean over the column's cells includes its header, as in the original. Token logits are float32
-    [B, S], the columns' [B, C], and label_ids int32 [B, S].
+    The right column has most labelled tokens. Without a label it is column 0, and the loss is about
+    10000 unless that may be chosen. The mean over the column's cells includes its header, as in the
+    original. Token logits are float32 [B, S], the columns' [B, C], and label_ids int32 [B, S].
     """
     num_columns = columns_logits.shape[1]
     token_columns = to_tokens(cells.column_ids, cells)  # [B, S]
@@ -203,12 +199,12 @@ def log_aggregation_probability(logits):
 
 
 def needs_aggregation(logits, answer, label_ids, cell_select_pref: float):
-    """Decides which examples have an answer to compute: float32 [B], 1 for these.
+    """Which examples have an answer to compute: float32 [B], 1 for these, without gradients.
 
-    An answer that is not a number is selected. A number that is in no cell is computed. For a
-    number that is also in a cell, the model's own preference decides: cells are selected up to the
-    probability `cell_select_pref` of an aggregation. No gradient passes. Logits are float32 [B, A],
-    the answer is float32 [B], NaN where it is no number, and label_ids are int32 [B, S].
+    An answer that is not a number is selected; a number that is in no cell is computed. A number
+    that is also in a cell is selected up to the probability `cell_select_pref` of an aggregation.
+    Logits are float32 [B, A], the answer is float32 [B], NaN where it is no number, and label_ids
+    are int32 [B, S].
     """
     prefers_cells = tf.exp(log_aggregation_probability(logits)) <= cell_select_pref  # [B]
     has_cells = tf.reduce_sum(label_ids, axis=1) > 0
@@ -233,8 +229,8 @@ def expected_result(
             that counts for nothing.
         row_ids: int32 [B, S]; question, padding and headers (row 0) do not count.
         logits: float32 [B, A].
-        average_approximation: how the expected average is estimated: as the ratio of the expected
-            sum and count, or by a Taylor expansion of 1 / count to the given order.
+        average_approximation: "ratio" of the expected sum and count, or a Taylor expansion of
+            1 / count to the given order.
     """
     scale = tf.where(numeric_values_scale > 0, numeric_values_scale, 1.0)  # NaN becomes 1
     weights = probabilities / scale * tf.cast(row_ids > 0, tf.float32)  # [B, S]
@@ -260,12 +256,9 @@ def expected_result(
 def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bool = False):
     """Huber loss between the expected and the true number, float32 [B].
 
-    Args:
-        result: float32 [B], of `expected_result`.
-        answer: float32 [B], NaN without a number.
-        computed: float32 [B], 1 where the answer is computed; the loss is 0 elsewhere.
-        huber_loss_delta: the error beyond which the loss grows linearly.
-        normalize: whether both are first divided by the larger one.
+    The result, of `expected_result`, and the answer, NaN without a number, are float32 [B]. The
+    loss is 0 where `computed`, float32 [B], is; it grows linearly for an error beyond
+    `huber_loss_delta`. With `normalize` both are first divided by the larger one.
     """
     answer = tf.where(tf.math.is_nan(answer), 0.0, answer)
     error = tf.abs(answer - result)

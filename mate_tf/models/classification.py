@@ -40,10 +40,7 @@ class SequenceClassification(EncoderTask):
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]
     ) -> dict[str, tf.Tensor]:
-        """Cross-entropy with classification_class_index int32 [B, 1].
-
-        It gives "loss", the mean over the batch of "example_loss" float32 [B].
-        """
+        """Cross-entropy with classification_class_index [B, 1]: its mean "loss", "example_loss"."""
         labels = tf.reshape(batch["classification_class_index"], [-1])
         example_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(
             labels, outputs["class_logits"]

@@ -87,9 +87,8 @@ class SpanHead(keras.layers.Layer):
 class SpanReading(EncoderTask):
     """Finds the span of a table's text that answers a question.
 
-    A span is within one cell of the table's body and has at most `max_span_length` tokens; spans
-    are in the order of `span_bounds`. Call it with TokenFeatures of int32 [B, S]; it
-    returns a dict of float32 tensors:
+    A span is within one cell of the table's body and has at most `max_span_length` tokens. Call it
+    with TokenFeatures of int32 [B, S]; it returns a dict of float32 tensors:
 
         span_logits [B, N]: the score of each span, -10000 where it is not valid.
         span_probabilities [B, N]: their softmax, 0 where they are not valid.

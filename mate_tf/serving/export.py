@@ -23,7 +23,7 @@ from typing import Any
 import tensorflow as tf
 from absl import logging
 
-from mate_tf.answers.kinds import DECODINGS, answering_kind
+from mate_tf.answers.predictor import DECODINGS, answering_kind
 from mate_tf.config import EncoderConfig
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TokenFeatures

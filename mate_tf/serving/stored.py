@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mate_tf.answers.calibration import Calibration
-from mate_tf.answers.kinds import answering_kind
+from mate_tf.answers.predictor import answering_kind
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.config import FeatureConfig

@@ -7,7 +7,7 @@ import pytest
 from mate_tf import from_pretrained
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.decoding import _asks_for_several
-from mate_tf.answers.follow_ups import follow_up, views_of
+from mate_tf.answers.views import follow_up, views_of
 from mate_tf.command_line import arguments
 from mate_tf.command_line.main import main
 from mate_tf.page.page import Page

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from experiments.benchmarks.chosen_rows import long_table
 from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.answers.long_tables import put_together
+from mate_tf.answers.views import put_together
 from mate_tf.features.row_choice import RowChoice, choose_rows
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table

@@ -365,11 +365,3 @@ def test_a_stretch_has_whole_words_and_a_fitting_length_and_is_one_text_without_
         draw(wordpiece, SAMPLES, shortest=2, longest=3, join=False, seed=seed) for seed in range(20)
     }
     assert drawn == {"new york", "q ##q w"}
-
-
-@cases(
-    "texts, shortest, longest, join",
-    *(([], 1, 9, True), ([], 1, 9, False), (SAMPLES, 10, 12, True), (SAMPLES, 5, 9, False)),
-)
-def test_no_text_is_drawn_where_none_is_long_enough(wordpiece, texts, shortest, longest, join):
-    assert draw(wordpiece, texts, shortest=shortest, longest=longest, join=join) is None

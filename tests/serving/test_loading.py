@@ -11,8 +11,7 @@ import tensorflow as tf
 import mate_tf
 from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.decoding import Asked
-from mate_tf.answers.kinds import DECODINGS
-from mate_tf.answers.predictor import Decoder, Predictor
+from mate_tf.answers.predictor import DECODINGS, Decoder, Predictor
 from mate_tf.config import AttentionConfig
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import TokenFeatures

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tensorflow as tf
 
-from mate_tf.answers.kinds import DECODINGS
+from mate_tf.answers.predictor import DECODINGS
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig
 from mate_tf.training.config import (

@@ -22,7 +22,7 @@ from pydantic import (
 )
 
 from mate_tf.answers.answer import Confidence
-from mate_tf.answers.follow_ups import FollowUp
+from mate_tf.answers.views import FollowUp
 from mate_tf.reading.delimited import read_delimited_rows
 from mate_tf.reading.files import FORMATS, kind_of_text, read_content
 from mate_tf.reading.layout import lay_out

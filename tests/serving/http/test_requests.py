@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from mate_tf.answers.answer import Answer, SelectedCell
-from mate_tf.answers.follow_ups import follow_up
+from mate_tf.answers.views import follow_up
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.requests import Request, read_request, read_tensors
