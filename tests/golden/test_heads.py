@@ -8,7 +8,6 @@ import dataclasses
 from typing import Any
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
@@ -17,7 +16,14 @@ from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, TableQAConfig
 from mate_tf.weights.loading import variables_by_name
-from tests.golden.comparison import read_arrays
+from tests.golden.comparison import (
+    GOLDEN,
+    PUBLIC,
+    NotSupportedError,
+    compare_arrays,
+    each_of,
+    read_arrays,
+)
 from tests.golden.interactions import load
 
 TOLERANCE = 1e-5
@@ -61,12 +67,6 @@ OF_TOKENS = ("sequence_output", "token_logits", "masked_token_logits", "out_logi
 WITH_IMPOSSIBLE = ("column_logits", "masked_token_logits", "out_logits", "span_logits")
 
 
-def pytest_generate_tests(metafunc) -> None:
-    index = metafunc.config.golden.load_index("heads")
-    names = [name for name, entry in index.items() if span_prediction(entry) == "none"]
-    metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
-
-
 def span_prediction(entry: Any) -> str | None:
     """How a classifier's entry reads spans, "none" where it does not; None for other entries."""
     if not isinstance(entry, dict) or "tapas_config" not in entry:
@@ -74,32 +74,26 @@ def span_prediction(entry: Any) -> str | None:
     return entry["tapas_config"].get("span_prediction", "none")
 
 
+@each_of("heads", lambda _, entry: span_prediction(entry) == "none", GOLDEN, PUBLIC)
 def test_logits_losses_and_gradients_equal_the_originals(golden, name):
-    compare_heads(golden, name)
-
-
-def compare_heads(golden, name: str) -> None:
     entry = golden.load_index("heads")[name]
     (path,) = golden.require(f"heads/{name}.npz")
     expected = read_arrays(path)
     batch = load_batch(golden, entry)
-    try:
-        tapas, encoder_config = supported_config(golden, entry, batch["input_ids"].shape[1])
-        actual = cell_selection_arrays(golden, encoder_config, batch, tapas)
-        if tapas.get("num_classification_labels"):
-            # Both models have the encoder; the original's loss is the sum of theirs.
-            of_classes = classification_arrays(golden, encoder_config, batch, tapas)
-            for key, value in of_classes.items():
-                actual[key] = actual[key] + value if key in actual else value
-    except golden.NotSupportedError as error:
-        golden.not_compared("heads", name, str(error))
+    tapas, encoder_config = supported_config(golden, entry, batch["input_ids"].shape[1])
+    actual = cell_selection_arrays(golden, encoder_config, batch, tapas)
+    if tapas.get("num_classification_labels"):
+        # Both models have the encoder; the original's loss is the sum of theirs.
+        of_classes = classification_arrays(golden, encoder_config, batch, tapas)
+        for key, value in of_classes.items():
+            actual[key] = actual[key] + value if key in actual else value
 
     counts = counted_examples(batch, actual, tapas)
     counts |= dict.fromkeys(OF_TOKENS, batch["input_mask"].numpy() > 0)  # padding is no contract
     counts |= possible_choices(name, actual, expected, counts)
     tolerances = tolerances_of_gradients(expected, ILL_CONDITIONED.get(name, TOLERANCE))
     options = {"counts": counts, "tolerances": tolerances}
-    golden.compare_arrays("heads", name, actual, expected, TOLERANCE, **options)
+    compare_arrays("heads", name, actual, expected, TOLERANCE, **options)
 
 
 def counted_examples(batch: dict, actual: dict, tapas: dict) -> dict[str, np.ndarray]:
@@ -236,7 +230,7 @@ def supported_config(golden, entry: dict, length: int) -> tuple[dict, Any]:
     assert not unknown, f"unknown keys of tapas_config: {sorted(unknown)}"
     for key, values in UNSUPPORTED.items():
         if tapas.get(key, values[0]) not in values:
-            raise golden.NotSupportedError(f"{key}={tapas[key]}")
+            raise NotSupportedError(f"{key}={tapas[key]}")
     kwargs = {key: tapas[key] for key in ENCODER_KEYS if key in tapas}
     return tapas, golden.encoder_config(kwargs, tapas.get("bert_config"), length)
 

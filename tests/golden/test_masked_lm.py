@@ -8,8 +8,8 @@ from mate_tf.features.wordpiece import Wordpiece
 from tests.golden.interactions import (
     MASKED_LM,
     compare_examples,
+    each_conversion,
     load,
-    parametrize_goldens,
     to_table,
 )
 
@@ -24,10 +24,6 @@ OPTIONS = set(
         "min_question_length random_seed strip_column_names vocab_file"
     ).split()
 )
-
-
-def pytest_generate_tests(metafunc) -> None:
-    parametrize_goldens(metafunc, MASKED_LM)
 
 
 def to_config(options):
@@ -57,13 +53,14 @@ def convert(builder, interaction, seed, negatives):
         yield builder.build(table, texts, rng, negative)
 
 
-def test_examples_equal_the_originals(folder, conversion):
+@each_conversion(MASKED_LM)
+def test_examples_equal_the_originals(conversion):
     if conversion.entry["kind"].startswith(BEAM):
-        check_pipeline(folder, conversion)
+        check_pipeline(conversion)
         return
     options = conversion.entry["config"]
     names = (f"{conversion.name}.json.gz", f"{conversion.source}.json.gz", options["vocab_file"])
-    example_file, interaction_file, vocab_file = folder.require(*map(conversion.path, names))
+    example_file, interaction_file, vocab_file = conversion.require(*names)
     examples = load(example_file)["examples"]
     interactions = {interaction["id"]: interaction for interaction in load(interaction_file)}
     builder = MaskedLmBuilder(Wordpiece(vocab_file), to_config(options))
@@ -80,12 +77,14 @@ def test_examples_equal_the_originals(folder, conversion):
         for key, of_interaction in negatives.items()
         for example in convert(builder, interactions[key], options["random_seed"], of_interaction)
     ]
-    compare_examples(folder, conversion.name, actual, [example["features"] for example in examples])
+    compare_examples(
+        conversion.golden, conversion.name, actual, [example["features"] for example in examples]
+    )
 
 
-def check_pipeline(folder, conversion) -> None:
+def check_pipeline(conversion) -> None:
     """The examples of the original's program, which are in no order."""
-    index = folder.load_index(conversion.folder)
+    index = conversion.golden.load_index(conversion.part)
     entry, options = conversion.entry, index[BEAM_DEFAULTS_OF]["config"]
     assert entry["config"]["max_seq_length"] == options["max_seq_length"]
     names = (
@@ -94,9 +93,7 @@ def check_pipeline(folder, conversion) -> None:
         f"{index[BEAM_DEFAULTS_OF]['source']}.json.gz",
         options["vocab_file"],
     )
-    example_file, input_file, interaction_file, vocab_file = folder.require(
-        *map(conversion.path, names)
-    )
+    example_file, input_file, interaction_file, vocab_file = conversion.require(*names)
     text = input_file.read_text(encoding="utf-8")
     interactions = {interaction["id"]: interaction for interaction in load(interaction_file)}
     builder = MaskedLmBuilder(Wordpiece(vocab_file), to_config(options))
@@ -109,4 +106,4 @@ def check_pipeline(folder, conversion) -> None:
     expected = [example["features"] for example in load(example_file)["examples"]]
     actual.sort(key=lambda example: list(example["input_ids"]))
     expected.sort(key=lambda example: example["input_ids"]["values"])
-    compare_examples(folder, conversion.name, actual, expected)
+    compare_examples(conversion.name, actual, expected)

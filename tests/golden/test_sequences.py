@@ -16,6 +16,7 @@ from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.tables.operators import TAPAS_OPERATORS
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.initial import load_tf1_checkpoint
+from tests.golden.comparison import GOLDEN, compare
 from tests.golden.interactions import load, to_question, to_table
 
 FAMILY = "e2e"
@@ -28,11 +29,11 @@ OPTIONS = tuple(
 
 
 @pytest.fixture
-def predictor(golden):
-    (checkpoint,) = golden.require("ckpt/classifier_all/model.ckpt.index")
-    (vocab_file,) = golden.require("data/vocab.txt")
-    tapas = golden.load_index("e2e")["sqa"]["tapas_config"]
-    encoder = golden.encoder_config({}, tapas["bert_config"])
+def predictor():
+    (checkpoint,) = GOLDEN.require("ckpt/classifier_all/model.ckpt.index")
+    (vocab_file,) = GOLDEN.require("data/vocab.txt")
+    tapas = GOLDEN.load_index("e2e")["sqa"]["tapas_config"]
+    encoder = GOLDEN.encoder_config({}, tapas["bert_config"])
     options = {name: tapas[name] for name in OPTIONS}
     options["operators"] = TAPAS_OPERATORS[: tapas["num_aggregation_labels"]]
     model = TableQuestionAnswering(encoder, TableQAConfig(**options))
@@ -43,8 +44,8 @@ def predictor(golden):
     return Predictor(model, FeatureBuilder(Wordpiece(vocab_file), config))
 
 
-def test_each_question_selects_the_originals_cells_after_its_own_answers(golden, predictor):
-    predictions_file, interactions_file = golden.require(
+def test_each_question_selects_the_originals_cells_after_its_own_answers(predictor):
+    predictions_file, interactions_file = GOLDEN.require(
         "e2e/sqa_sequence.tsv", "data/sqa_interactions_train.json.gz"
     )
     pairs = [
@@ -82,8 +83,8 @@ def test_each_question_selects_the_originals_cells_after_its_own_answers(golden,
         assert set(found) == set(expected), question.question_id
         scores += [found[cell] for cell in sorted(found)]
         expected_scores += [expected[cell] for cell in sorted(found)]
-    golden.compare(FAMILY, "sqa_sequence questions", len(answered) - len(refused), len(rows), 0.0)
-    golden.compare(FAMILY, "sqa_sequence scores", np.array(scores), expected_scores, 1e-5)
+    compare(FAMILY, "sqa_sequence questions", len(answered) - len(refused), len(rows), 0.0)
+    compare(FAMILY, "sqa_sequence scores", np.array(scores), expected_scores, 1e-5)
     # The predicted history is not the gold one: with it, other cells would be selected.
     with_gold = {q.question_id: answer for _, q, answer in answer_all(pairs)}
     predicted = {q.question_id: answer for _, q, answer in answered}

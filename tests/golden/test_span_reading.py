@@ -1,50 +1,38 @@
 """Span reading against the original: spans, logits, losses and gradients."""
 
 import numpy as np
-import pytest
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.span_reading import SpanReading, over_spans
 from mate_tf.task_configs import LOG_ZERO, SpanReadingConfig, span_bounds
 from tests.golden import test_heads as heads
-from tests.golden.comparison import read_arrays
+from tests.golden.comparison import NotSupportedError, compare_arrays, each_of, read_arrays
 
 TOLERANCE = 1e-5
 # The release computes the scores of a cell selection too, which its reader makes no use of.
 OF_CELL_SELECTION = "column_logits masked_token_logits out_logits out_probs token_logits".split()
 
 
-def pytest_generate_tests(metafunc) -> None:
-    index = metafunc.config.golden.load_index("heads")
-    names = [
-        name for name, entry in index.items() if heads.span_prediction(entry) not in (None, "none")
-    ]
-    metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
-
-
+@each_of("heads", lambda _, entry: heads.span_prediction(entry) not in (None, "none"))
 def test_spans_losses_and_gradients_equal_the_originals(golden, name):
     entry = golden.load_index("heads")[name]
     (path,) = golden.require(f"heads/{name}.npz")
     expected = read_arrays(path)
     batch = heads.load_batch(golden, entry)
-    try:
-        tapas, encoder_config = heads.supported_config(golden, entry, batch["input_ids"].shape[1])
-        for key in ("classification_label_weight", "num_aggregation_labels"):
-            if tapas.get(key):
-                raise golden.NotSupportedError(f"{key}={tapas[key]} of a reader")
-        of_cells = heads.cell_selection_arrays(golden, encoder_config, batch, tapas)
-        actual = {key: of_cells[key] for key in OF_CELL_SELECTION if key in of_cells}
-        actual |= span_arrays(golden, encoder_config, batch, tapas)
-    except golden.NotSupportedError as error:
-        golden.not_compared("spans", name, str(error))
+    tapas, encoder_config = heads.supported_config(golden, entry, batch["input_ids"].shape[1])
+    for key in ("classification_label_weight", "num_aggregation_labels"):
+        if tapas.get(key):
+            raise NotSupportedError(f"{key}={tapas[key]} of a reader")
+    of_cells = heads.cell_selection_arrays(golden, encoder_config, batch, tapas)
+    actual = {key: of_cells[key] for key in OF_CELL_SELECTION if key in of_cells}
+    actual |= span_arrays(golden, encoder_config, batch, tapas)
 
-    counts = dict.fromkeys(
-        heads.OF_TOKENS, batch["input_mask"].numpy() > 0
-    )  # padding is no contract
+    real = batch["input_mask"].numpy() > 0  # padding is no contract
+    counts = dict.fromkeys(heads.OF_TOKENS, real)
     counts |= heads.possible_choices(name, actual, expected, counts)
     options = {"counts": counts, "tolerances": heads.tolerances_of_gradients(expected, TOLERANCE)}
-    golden.compare_arrays("spans", name, actual, expected, TOLERANCE, **options)
+    compare_arrays("spans", name, actual, expected, TOLERANCE, **options)
 
 
 def span_arrays(golden, encoder_config, batch: dict[str, tf.Tensor], tapas: dict) -> dict:
