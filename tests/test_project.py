@@ -13,7 +13,7 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -36,15 +36,6 @@ def packaging(monkeypatch) -> dict[str, Any]:
     monkeypatch.chdir(ROOT)
     runpy.run_path(str(ROOT / "setup.py"))
     return arguments
-
-
-def imports_of(folder: str) -> list[tuple[str, str]]:
-    """(file, imported name) for every import, wherever it stands, in the files of a folder."""
-    return [
-        (path.relative_to(ROOT).as_posix(), name)
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for name in imported_names(path.read_text(encoding="utf-8"))
-    ]
 
 
 def files_of(command: str, packaging: dict[str, Any], folder: pathlib.Path) -> set[str]:
@@ -199,53 +190,31 @@ def test_every_requirement_has_a_lower_bound(packaging):
         assert operators & {">=", "~="}, requirement
 
 
-def runtime_imports(path: pathlib.Path) -> Iterator[str]:
-    """The names of mate_tf that a file imports when it runs, at once or later."""
-    pending: list[ast.AST] = [*ast.parse(path.read_text(encoding="utf-8")).body]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            pending += node.orelse
-            continue
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = imported_names(ast.unparse(node))
-            yield from (name for name in names if name.startswith("mate_tf."))
-        pending += ast.iter_child_nodes(node)
+@pytest.fixture(scope="module")
+def imports() -> dict[str, set[str]]:
+    """Of each module of mate_tf those that it imports when it runs, at once or later."""
+    grimp = pytest.importorskip("grimp", reason="import-linter is not installed")
+    graph = grimp.build_graph("mate_tf", exclude_type_checking_imports=True, cache_dir=None)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
 
-def graph_of(folder: str) -> dict[str, set[str]]:
-    """Of each module of a folder the modules of mate_tf that it imports."""
-    files = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    return {
-        module: {
-            name if name in files else name.rpartition(".")[0] for name in runtime_imports(path)
-        }
-        - {module}
-        for module, path in files.items()
-    }
-
-
-def test_bazel_knows_what_each_package_imports():
+def test_bazel_knows_what_each_package_imports(imports):
     build = (ROOT / "BUILD").read_text(encoding="utf-8")
     table = re.search(r"^PACKAGES = (\{.*?^\})", build, re.MULTILINE | re.DOTALL)
     assert table, "expected a table PACKAGES in BUILD"
     folders = {path.parent.name for path in (ROOT / "mate_tf").glob("*/*.py")}
     found: dict[str, set[str]] = {name: set() for name in folders}
-    for module, imported in graph_of("mate_tf").items():
+    for module, imported in imports.items():
         package = module.split(".")[1] if "." in module else ""
         if package in found:
-            found[package] |= {name.split(".")[1] for name in imported} & folders - {package}
+            names = {name.split(".")[1] for name in imported if "." in name}
+            found[package] |= names & folders - {package}
     assert {name: set(names.split()) for name, names in ast.literal_eval(table[1]).items()} == found
 
 
-def test_no_files_import_each_other_in_a_circle():
-    graph = graph_of("mate_tf")
+def test_no_files_import_each_other_in_a_circle(imports):
+    graph = imports | {"mate_tf": set()}  # its names are imported when asked for
     assert len(graph) > 100
-    with contextlib.suppress(KeyError):
-        del graph["mate_tf"]  # its names are imported when asked for
     try:
         list(graphlib.TopologicalSorter(graph).static_order())
     except graphlib.CycleError as error:
@@ -332,16 +301,14 @@ def test_private_names_of_other_libraries_stand_in_one_file(folder):
 
 def test_no_pickle_is_loaded():
     """Loading one runs whatever code it holds."""
-    imported = {
-        (file, name)
-        for folder in ("mate_tf", "experiments", "scripts")
-        for file, name in imports_of(folder)
-    }
+    folders = "mate_tf", "experiments", "scripts"
+    files = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    sources = {path: path.read_text(encoding="utf-8") for path in files}
+    imported = [(name, one) for name, text in sources.items() for one in imported_names(text)]
     assert len(imported) > 1000
     pickles = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
-    assert {one for one in imported if one[1].split(".")[0] in pickles} == set()
-    sources = [p for folder in ("mate_tf", "experiments") for p in (ROOT / folder).rglob("*.py")]
-    assert not any("allow_pickle=True" in path.read_text(encoding="utf-8") for path in sources)
+    assert [one for one in imported if one[1].split(".")[0] in pickles] == []
+    assert not any("allow_pickle=True" in text for text in sources.values())
 
 
 def test_ci_runs_exactly_the_test_command_of_the_readme():
