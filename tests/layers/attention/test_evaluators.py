@@ -75,7 +75,7 @@ def window(options: dict[str, Any], **sizes: Any) -> tuple[AttentionConfig, Atte
 def tile_by_tile(
     options: dict[str, Any], row_heads_ratio: float, bucket_size: int
 ) -> tuple[AttentionConfig, AttentionConfig]:
-    both = {"row_heads_ratio": row_heads_ratio, **options}
+    both = {"architecture": "mate", "row_heads_ratio": row_heads_ratio, **options}
     tiled = AttentionConfig(evaluator="multi_view", bucket_size=bucket_size, coverage=1.0, **both)
     return tiled, AttentionConfig(evaluator="dense", bucket_size=0, **both)
 

@@ -24,6 +24,7 @@ from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
 from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
+from tests.layers.attention.test_evaluators import tile_by_tile
 from tests.small import cases
 
 TABLE = [small.QUESTION] * 3 + small.cells(6, 3)
@@ -36,11 +37,9 @@ RELATIONS = [
 ]
 
 
-def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
-    common: dict[str, Any] = {"architecture": "mate", "row_heads_ratio": ratio, **options}
-    tiled = AttentionConfig(evaluator="multi_view", bucket_size=tile, coverage=1.0, **common)
-    dense = AttentionConfig(evaluator="dense", bucket_size=0, **common)
-    return small.random_weights(SelfAttention(4, 4, tiled), SelfAttention(4, 4, dense))
+def tiled_and_dense(tile: int = 4, **options):
+    pair = tile_by_tile(options, row_heads_ratio=0.5, bucket_size=tile)
+    return small.random_weights(*(SelfAttention(4, 4, attention) for attention in pair))
 
 
 def test_tiles_of_one_column_and_of_the_question_meet_and_come_first_in_a_plan():
