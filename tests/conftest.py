@@ -11,8 +11,8 @@ import pytest
 
 from tests import golden_tally
 
-# oneDNN's kernels round in another order than the plain ones, which one ill-conditioned gradient of
-# the original would show (see tests/golden/test_heads.py). Set before TensorFlow is imported.
+# oneDNN's kernels abort on some processors where tensors are as small as in tests, which therefore
+# run without them; tests/test_onednn.py runs some with them. Set before TensorFlow is imported.
 assert "tensorflow" not in sys.modules or "TF_ENABLE_ONEDNN_OPTS" in os.environ, (
     "what is imported above must not import TensorFlow"
 )

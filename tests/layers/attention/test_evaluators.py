@@ -3,11 +3,7 @@
 They compute any pattern, so that a new one is a config's name and an entry of PATTERNS.
 """
 
-import contextlib
 import dataclasses
-import os
-import subprocess
-import sys
 from typing import Any
 
 import numpy as np
@@ -21,7 +17,6 @@ from mate_tf.config import AttentionConfig, MateConfig, TableETCConfig
 from mate_tf.layers.attention import patterns, tiles
 from mate_tf.layers.attention.kinds import SelfAttention
 from tests.layers import small_layers as small
-from tests.small import ROOT
 
 
 @dataclasses.dataclass(frozen=True)
@@ -45,8 +40,8 @@ def diagonal_heads(_, num_heads):
     return (patterns.HeadGroup(num_heads, pattern, diagonal, "diagonal heads"),)
 
 
-@contextlib.contextmanager
-def new_pattern():
+@pytest.fixture(scope="module", autouse=True)
+def registered():
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(config._KINDS, "diagonal", DiagonalConfig)
         patch.setitem(patterns.PATTERNS, "diagonal", diagonal_heads)
@@ -56,8 +51,7 @@ def new_pattern():
 def test_a_cell_sees_its_diagonal_and_the_question():
     tokens = [small.QUESTION, *small.cells(3, 2)]
     features = small.features_of([tokens], 7)
-    with new_pattern():
-        (group,) = patterns.head_groups(DiagonalConfig(), 4)
+    (group,) = patterns.head_groups(DiagonalConfig(), 4)
     mask = patterns.group_mask(group, features)[0].numpy()
     cells = [(token[2], token[1]) for token in tokens]  # rows and columns
     last = cells.index((2, 2))
@@ -126,8 +120,10 @@ def layers_and_inputs(pair, examples, length):
     return layers, hidden, features, counts
 
 
-def equals_all_pairs(kind: str) -> None:
-    @settings(max_examples=60, deadline=None, derandomize=True)
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", PAIRS)
+def test_outputs_equal_those_of_all_pairs(kind):
+    @settings(max_examples=60)
     @given(
         pair=PAIRS[kind],
         examples=EXAMPLES,
@@ -142,25 +138,7 @@ def equals_all_pairs(kind: str) -> None:
             found, expected = (layer(hidden, features) for layer in layers)
         small.assert_same_where(counts, found, expected)
 
-    with new_pattern():
-        check()
-
-
-@pytest.mark.medium
-def test_outputs_equal_those_of_all_pairs():
-    """In a process without oneDNN, for that of TensorFlow 2.20 fails on tensors of a few numbers.
-
-    With AVX-512 it cannot execute a primitive, or damages memory.
-    """
-    program = "from tests.layers.attention.test_evaluators import PAIRS, equals_all_pairs as check"
-    done = subprocess.run(
-        [sys.executable, "-c", f"{program}; [*map(check, PAIRS)]"],
-        cwd=ROOT,
-        env=os.environ | {"TF_ENABLE_ONEDNN_OPTS": "0"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+    check()
 
 
 @pytest.mark.medium
@@ -179,5 +157,4 @@ def test_gradients_equal_those_of_all_pairs(kind):
         found = (small.gradients(layer, *inputs, training=training) for layer in layers)
         small.assert_same_gradients(*found)
 
-    with new_pattern():
-        check()
+    check()
