@@ -12,7 +12,7 @@ from tests.golden.comparison import (
     compare,
     compare_arrays,
 )
-from tests.golden.test_heads import (
+from tests.golden.heads import (
     counted_examples,
     possible_choices,
     span_prediction,

@@ -26,7 +26,7 @@ from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig
 from tests.golden.comparison import GOLDEN, NotSupportedError, compare, each_of
-from tests.golden.test_heads import supported_config, task_config
+from tests.golden.heads import supported_config, task_config
 
 TOLERANCE = 1e-5
 

@@ -12,7 +12,7 @@ from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.weights.loading import variables_by_name
 from tests.golden.comparison import compare, compare_arrays, each_of, read_arrays
-from tests.golden.test_heads import load_batch
+from tests.golden.heads import load_batch
 
 # A float32 weight of about 1 is rounded by 6e-8, the update of 1e-3 is 1e-5 off (1 - beta_2).
 OF_ONE_UPDATE = 2e-7
