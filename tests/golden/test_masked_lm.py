@@ -16,32 +16,23 @@ from tests.golden.interactions import (
 # The original's program creates these by its flags' defaults, which are those of the other files.
 BEAM = "pretrain (create_pretrain_examples_main"
 BEAM_DEFAULTS_OF = "pretrain_128"
-# vocab_file is read; the others are the defaults of the original where they are absent.
-OPTIONS = set(
-    (
-        "always_continue_cells concatenate_snippets masked_lm_prob max_column_id "
-        "max_predictions_per_seq max_question_length max_row_id max_seq_length "
-        "min_question_length random_seed strip_column_names vocab_file"
-    ).split()
-)
+# The original's options by our names.
+OPTIONS = {
+    **{name: name for name in "max_seq_length max_column_id max_row_id strip_column_names".split()},
+    "max_predictions_per_seq": "max_predictions",
+    "masked_lm_prob": "masking_probability",
+    "min_question_length": "min_text_length",
+    "max_question_length": "max_text_length",
+    "concatenate_snippets": "join_texts",  # by default, which is the same
+    "always_continue_cells": "whole_cells",
+}
 
 
 def to_config(options):
-    unknown = sorted(options.keys() - OPTIONS)
-    assert not unknown, f"expected the original's options {sorted(OPTIONS)}, got {unknown}"
-    return MaskedLmConfig(
-        max_seq_length=options["max_seq_length"],
-        max_predictions=options["max_predictions_per_seq"],
-        masking_probability=options["masked_lm_prob"],
-        min_text_length=options["min_question_length"],
-        max_text_length=options["max_question_length"],
-        join_texts=options.get("concatenate_snippets", True),
-        whole_cells=options["always_continue_cells"],
-        strip_column_names=options["strip_column_names"],
-        max_column_id=options["max_column_id"],
-        max_row_id=options["max_row_id"],
-        original_conversion=True,
-    )
+    differing = options.keys() ^ OPTIONS.keys()
+    assert differing <= {"concatenate_snippets", "random_seed", "vocab_file"}, options
+    values = {name: options[theirs] for theirs, name in OPTIONS.items() if theirs in options}
+    return MaskedLmConfig(**values, original_conversion=True)
 
 
 def convert(builder, interaction, seed, negatives):

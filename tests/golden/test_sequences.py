@@ -13,32 +13,20 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering
-from mate_tf.tables.operators import TAPAS_OPERATORS
-from mate_tf.task_configs import TableQAConfig
-from mate_tf.weights.initial import load_tf1_checkpoint
 from tests.golden.comparison import GOLDEN, compare
+from tests.golden.heads import supported_config, task_config
 from tests.golden.interactions import load, to_question, to_table
 
 FAMILY = "e2e"
-# Of the original's options those that its predictions hang on; they are named alike here.
-OPTIONS = tuple(
-    (
-        "select_one_column allow_empty_column_selection temperature max_num_columns max_num_rows"
-    ).split()
-)
 
 
 @pytest.fixture
 def predictor():
-    (checkpoint,) = GOLDEN.require("ckpt/classifier_all/model.ckpt.index")
     (vocab_file,) = GOLDEN.require("data/vocab.txt")
-    tapas = GOLDEN.load_index("e2e")["sqa"]["tapas_config"]
-    encoder = GOLDEN.encoder_config({}, tapas["bert_config"])
-    options = {name: tapas[name] for name in OPTIONS}
-    options["operators"] = TAPAS_OPERATORS[: tapas["num_aggregation_labels"]]
-    model = TableQuestionAnswering(encoder, TableQAConfig(**options))
+    tapas, encoder = supported_config(GOLDEN, GOLDEN.load_index("e2e")["sqa"], length=256)
+    model = TableQuestionAnswering(encoder, task_config(tapas))
     model.build()
-    load_tf1_checkpoint(model, checkpoint.with_suffix(""))
+    GOLDEN.load_weights(model)
     limits = {"max_seq_length": 256, "max_column_id": 512, "max_row_id": 512}
     config = FeatureConfig(**limits, trim_cells=True, original_conversion=True)
     return Predictor(model, FeatureBuilder(Wordpiece(vocab_file), config))
