@@ -118,6 +118,14 @@ def tolerances_of_gradients(expected: dict, tolerance: float) -> dict[str, float
     return found
 
 
+def built(golden, model):
+    """The model with the checkpoint's weights, none of which may be missing."""
+    model.build()
+    report = golden.load_weights(model)
+    assert not report.new, report
+    return model
+
+
 def gradients(model, batch: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
     """The model's outputs and losses, and the gradients by the golden files' names."""
     variables = variables_by_name(model)
@@ -155,10 +163,7 @@ def classification_arrays(golden, encoder_config, batch: dict, tapas: dict) -> d
 
 def cell_selection_arrays(golden, encoder_config, batch: dict, tapas: dict) -> dict[str, Any]:
     """What the golden files hold of cell selection and aggregation, by their names."""
-    model = TableQuestionAnswering(encoder_config, task_config(tapas))
-    model.build()
-    report = golden.load_weights(model)
-    assert not report.new, report
+    model = built(golden, TableQuestionAnswering(encoder_config, task_config(tapas)))
     outputs, losses, by_name = gradients(model, batch)
     encoded = model.encoder(TokenFeatures.from_dict(batch))
     labelled = (batch["label_ids"].numpy() > 0).any(axis=1)
@@ -194,10 +199,7 @@ def span_arrays(golden, encoder_config, batch: dict[str, tf.Tensor], tapas: dict
         num_classes=tapas.get("num_classification_labels", 0),
         count_padding=True,
     )
-    model = SpanReading(encoder_config, config)
-    model.build()
-    report = golden.load_weights(model)
-    assert not report.new, report
+    model = built(golden, SpanReading(encoder_config, config))
     outputs, losses, by_name = gradients(model, batch)
     encoded = model.encoder(TokenFeatures.from_dict(batch))
     logits = outputs["span_logits"]

@@ -26,7 +26,7 @@ from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig
 from tests.golden.comparison import GOLDEN, NotSupportedError, compare, each_of
-from tests.golden.heads import supported_config, task_config
+from tests.golden.heads import built, supported_config, task_config
 
 TOLERANCE = 1e-5
 
@@ -43,10 +43,7 @@ class Run(NamedTuple):
 
     def outputs(self, model_class, config) -> dict[str, np.ndarray]:
         """What a model with the checkpoint's weights makes of the examples."""
-        model = model_class(self.encoder_config, config)
-        model.build()
-        report = GOLDEN.load_weights(model)
-        assert not report.new, report
+        model = built(GOLDEN, model_class(self.encoder_config, config))
         return {name: value.numpy() for name, value in model(self.features).items()}
 
 

@@ -14,7 +14,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering
 from tests.golden.comparison import GOLDEN, compare
-from tests.golden.heads import supported_config, task_config
+from tests.golden.heads import built, supported_config, task_config
 from tests.golden.interactions import load, to_question, to_table
 
 FAMILY = "e2e"
@@ -24,9 +24,7 @@ FAMILY = "e2e"
 def predictor():
     (vocab_file,) = GOLDEN.require("data/vocab.txt")
     tapas, encoder = supported_config(GOLDEN, GOLDEN.load_index("e2e")["sqa"], length=256)
-    model = TableQuestionAnswering(encoder, task_config(tapas))
-    model.build()
-    GOLDEN.load_weights(model)
+    model = built(GOLDEN, TableQuestionAnswering(encoder, task_config(tapas)))
     limits = {"max_seq_length": 256, "max_column_id": 512, "max_row_id": 512}
     config = FeatureConfig(**limits, trim_cells=True, original_conversion=True)
     return Predictor(model, FeatureBuilder(Wordpiece(vocab_file), config))

@@ -82,7 +82,7 @@ def global_local(num_global_tokens: int, **sizes: int) -> tuple[AttentionConfig,
     return by_blocks, dataclasses.replace(by_blocks, evaluator="dense")
 
 
-OF_MATE = dict(
+OF_MATE: dict[str, Any] = dict(
     options=st.sampled_from(
         [
             {"architecture": "mate"},
