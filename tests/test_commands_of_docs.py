@@ -138,7 +138,9 @@ class Scratch:
         output.mkdir(exist_ok=True)
         process = start_program(output, "mate_tf", *args, cwd=self.folder)
         try:
-            while not listens(port) or (args[0] == "serve" and not is_ready(output)):
+            while not listens(port) or (
+                args[0] == "serve" and "ready: " not in read(output / "stdout")
+            ):
                 assert process.is_alive(), read(output / "stderr")
                 time.sleep(0.1)
             yield read(output / "stdout")
@@ -158,10 +160,6 @@ def told(reply: dict[str, Any]) -> str:
 
 def read(path: pathlib.Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def is_ready(output: pathlib.Path) -> bool:
-    return "ready: " in read(output / "stdout")
 
 
 def listens(port: int) -> bool:

@@ -87,7 +87,9 @@ def serialized(
     Cells have one to three tokens, whose ids and ranks follow from the cell alone.
     """
     random = np.random.default_rng(seed)
-    tokens = [((0, 0, place), random.integers(0, 40), 0, 0, 0, 0) for place in range(question)]
+    tokens: list[tuple[Any, ...]] = [
+        ((0, 0, place), random.integers(0, 40), 0, 0, 0, 0) for place in range(question)
+    ]
     content = {
         (row, column): (random.integers(0, 40, random.integers(1, 4)), random.integers(0, 8))
         for row in range(len(rows) + 1)
@@ -100,7 +102,8 @@ def serialized(
                 tokens.append(((row, column, place), id_, 1, column_id, row_id, rank))
     keys, *values = zip(*tokens, strict=True)
     names = ("input_ids", "segment_ids", "column_ids", "row_ids", "column_ranks")
-    features = dict(zip(names, values, strict=True)) | {"inv_column_ranks": values[-1]}
+    features: dict[str, Any] = dict(zip(names, values, strict=True))
+    features["inv_column_ranks"] = features["column_ranks"]
     features |= {"input_mask": [1] * len(keys), "part_of_speech_ids": [0] * len(keys)}
     missing = max(0, length - len(keys))
     padded = {name: np.pad(ids, (0, missing)) for name, ids in features.items()}
