@@ -68,9 +68,7 @@ def test_examples_equal_the_originals(conversion):
         for key, of_interaction in negatives.items()
         for example in convert(builder, interactions[key], options["random_seed"], of_interaction)
     ]
-    compare_examples(
-        conversion.golden, conversion.name, actual, [example["features"] for example in examples]
-    )
+    compare_examples(conversion.name, actual, [example["features"] for example in examples])
 
 
 def check_pipeline(conversion) -> None:
