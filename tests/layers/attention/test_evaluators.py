@@ -62,7 +62,7 @@ def test_a_cell_sees_its_diagonal_and_the_question():
 
 def window(options: dict[str, Any], **sizes: Any) -> tuple[AttentionConfig, AttentionConfig]:
     """Configs of an efficient evaluator and of all pairs."""
-    efficient = AttentionConfig(evaluator="multi_view", **sizes, **options)
+    efficient: Any = AttentionConfig(evaluator="multi_view", **sizes, **options)
     return efficient, dataclasses.replace(efficient, evaluator="dense")
 
 
@@ -74,7 +74,7 @@ def tile_by_tile(
     return tiled, AttentionConfig(evaluator="dense", bucket_size=0, **both)
 
 
-def global_local(num_global_tokens: int, **sizes: int) -> tuple[AttentionConfig, AttentionConfig]:
+def global_local(num_global_tokens: int, **sizes: Any) -> tuple[AttentionConfig, AttentionConfig]:
     share = num_global_tokens < 12
     by_blocks = TableETCConfig(
         num_global_tokens=num_global_tokens, share_global_tokens=share, **sizes
