@@ -84,7 +84,7 @@ EXTRAS = {
         "uv>=0.5",
     ],
     "test-transformers": ["torch>=2.6", "transformers>=5"],
-    "lint": ["import-linter>=2.1", "mypy>=1.13", "ruff>=0.12"],
+    "lint": ["grimp>=3.0", "import-linter>=2.1", "mypy>=1.13", "ruff>=0.12"],
 }
 # What users may want, but for spaCy, which is large and whose models are not on PyPI; and that with
 # what tests and lint need, but for PyTorch, which scripts/setup_env.sh installs where there is a

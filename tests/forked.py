@@ -52,14 +52,9 @@ def start_program(
     cwd: pathlib.Path = ROOT,
     env: Mapping[str, str] | None = None,
 ) -> BaseProcess:
-    """Starts `python -m module args`.
+    """Starts `python -m module args`, by default in the caller's environment.
 
-    Args:
-        output: a folder; what the program prints goes to the files `stdout` and `stderr` in it.
-        module: the program's name, such as "experiments.finetune" or "mate_tf".
-        args: its arguments.
-        cwd: the folder that it runs in.
-        env: its environment, by default that of the caller.
+    What it prints goes to the files `stdout` and `stderr` in the folder `output`.
     """
     environment = dict(os.environ if env is None else env)
     process = _CONTEXT.Process(target=_run, args=(output, module, args, cwd, environment))
@@ -68,7 +63,7 @@ def start_program(
 
 
 def run_program(module: str, *args: str, **options: Any) -> subprocess.CompletedProcess:
-    """Runs `python -m module args` to its end; start_program says what the options are."""
+    """Runs `python -m module args` to its end, with the options of start_program."""
     with tempfile.TemporaryDirectory() as folder:
         output = pathlib.Path(folder)
         process = start_program(output, module, *args, **options)

@@ -150,17 +150,10 @@ def export_small(
     tables: bool = False,
     model: Any = None,
 ) -> pathlib.Path:
-    """Exports a model with random weights, the same every time.
+    """Exports a model with random weights, the same every time, and its vocabulary beside it.
 
-    Args:
-        folder: where to write it, and beside it its vocabulary.
-        max_seq_length: of its features.
-        pieces: the vocabulary.
-        tables: whether it has the signature `tables`.
-        model: one that is not built yet; of table questions by default.
-
-    Returns:
-        The folder.
+    The model is one that is not built yet, of table questions by default; it has the signature
+    `tables` if asked for.
     """
     import keras
 

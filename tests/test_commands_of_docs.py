@@ -23,7 +23,7 @@ from mate_tf.datasets.interactions import interactions_of
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.weights.run import FILE
 from tests.forked import ROOT, free_port, run_program, start_program
-from tests.small import bert_config, stored, write_lines
+from tests.small import bert_config, small_flags, stored, write_lines
 from tests.test_examples import run_blocks
 from tests.weights.small_models import table_qa, values_of, write_hugging_face, write_tf1
 
@@ -38,26 +38,19 @@ COMMAND = re.compile(
 
 # Commands that are not run, and why.
 NOT_RUN = dict(stored(__file__, "NOT_RUN"))
-# What cuts a command down to a test's size.
 SMALL_ENCODER = {"num_layers": 1, "hidden_size": 16, "num_heads": 2, "intermediate_size": 16}
-SMALL = [f"encoder.{name}={value}" for name, value in SMALL_ENCODER.items()] + [
-    "num_steps=2",
-    "batch_size=2",
-]
+# What cuts a command down to a test's size.
 CUT = {
     "mate-tf data": "--max-seq-length=64",
     "mate-tf train": "--config.num_steps=2 --config.batch_size=2",
     "mate-tf serve": "--max-tokens=512",  # it begins with a question of the longest
     "python -m experiments.create_pretraining_data": "--max_seq_length=32 --dupe_factor=2",
-    "python -m experiments.pretrain": " ".join(f"--config.{value}" for value in SMALL)
-    + " --config.max_seq_length=32",
-    "python -m experiments.finetune": " ".join(
-        f"--config.{value}" for value in [*SMALL, "length_buckets=", "max_seq_length=64"]
-    ),
+    "python -m experiments.pretrain": " ".join(small_flags("max_seq_length=32")),
+    "python -m experiments.finetune": " ".join(small_flags("max_seq_length=64")),
     "python -m experiments.pointr": " ".join(
-        f"--config.{stage}.{value}"
+        flag.replace(".", f".{stage}.", 1)
         for stage in ("point", "read")
-        for value in [*SMALL, "length_buckets=", "max_seq_length=256", "dtype=float32"]
+        for flag in small_flags("max_seq_length=256", "dtype=float32")
     ),
 }
 # What the default model answers to the questions that are shown.
@@ -145,7 +138,9 @@ class Scratch:
         output.mkdir(exist_ok=True)
         process = start_program(output, "mate_tf", *args, cwd=self.folder)
         try:
-            while not listens(port) or (args[0] == "serve" and not is_ready(output)):
+            while not listens(port) or (
+                args[0] == "serve" and "ready: " not in read(output / "stdout")
+            ):
                 assert process.is_alive(), read(output / "stderr")
                 time.sleep(0.1)
             yield read(output / "stdout")
@@ -165,10 +160,6 @@ def told(reply: dict[str, Any]) -> str:
 
 def read(path: pathlib.Path) -> str:
     return path.read_text(encoding="utf-8") if path.exists() else ""
-
-
-def is_ready(output: pathlib.Path) -> bool:
-    return "ready: " in read(output / "stdout")
 
 
 def listens(port: int) -> bool:

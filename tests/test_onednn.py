@@ -11,8 +11,12 @@ import pytest
 pytestmark = pytest.mark.medium
 
 HERE = pathlib.Path(__file__).parent
+# With AVX-512 that of TensorFlow 2.20 cannot execute a primitive on tensors of a few numbers, or
+# damages memory, so that tiles are not compared for any tokens, and not all tests run with it.
 TESTS = (
     "answers/test_inference.py layers/attention/test_multi_view.py "
+    "layers/attention/test_evaluators.py::test_outputs_equal_those_of_all_pairs[windows] "
+    "layers/attention/test_evaluators.py::test_gradients_equal_those_of_all_pairs[windows] "
     "layers/attention/test_softmax.py layers/attention/test_tiles.py "
     "layers/test_basic.py layers/test_encoder.py::test_sums_rows_and_has_sparse_gradients"
 ).split()

@@ -10,11 +10,11 @@ from mate_tf.config import AttentionConfig, EncoderConfig, LinformerConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
-from tests.layers.small_layers import token_features
+from tests.layers.small_layers import in_first_order, serialized
 from tests.small import small_encoder
 
 NAMES = tuple(ARCHITECTURE_PRESETS)
-LENGTH = 48
+LENGTH = 48  # 3 + 5 * 3 cells of three tokens at most
 SMALL = small_encoder(
     40, num_layers=2, num_heads=4, max_position_embeddings=LENGTH, initializer_range=0.3
 )
@@ -48,34 +48,6 @@ def encoder_of(name: str) -> TableEncoder:
     return encoder
 
 
-def serialized(rows, columns) -> tuple[TokenFeatures, list[int]]:
-    """A question, and a table in an order of rows and columns, padded.
-
-    Also where the tokens would stand in their first order. Cells have one or two tokens.
-    """
-    tokens = [((0, 0, 0), 7 + index, 0, 0, 0, 0) for index in range(3)]
-    for row_id, row in enumerate((0, *rows)):
-        for column_id, column in enumerate(columns, start=1):
-            rank = (row * 5 + column) % 4
-            for piece in range(1 + (row + column) % 2):
-                word = 10 + (row * 7 + column * 3 + piece) % 30
-                tokens.append(((row, column, piece), word, 1, column_id, row_id, rank))
-    first = sorted(range(len(tokens)), key=lambda index: (tokens[index][2], tokens[index][0]))
-    _, words, segments, column_ids, row_ids, ranks = map(np.array, zip(*tokens, strict=True))
-    mask = np.ones(len(tokens))
-    fields = dict(input_ids=words, input_mask=mask, segment_ids=segments, column_ids=column_ids)
-    fields |= dict(row_ids=row_ids, column_ranks=ranks, inv_column_ranks=ranks)
-    fields |= dict(part_of_speech_ids=np.zeros(len(tokens)))
-    missing = LENGTH - len(tokens)
-    padded = {name: np.pad(field, (0, missing)) for name, field in fields.items()}
-    return token_features(**padded), first
-
-
-def output(encoder: TableEncoder, table: tuple[TokenFeatures, list[int]]) -> np.ndarray:
-    features, first = table
-    return encoder(features).sequence_output.numpy()[0][first]
-
-
 def relabelled(features: TokenFeatures, name: str) -> TokenFeatures:
     """Other ids for the same groups of tokens; 0, of the question and the header, stays."""
     ids = getattr(features, name)
@@ -95,18 +67,18 @@ def test_names_mean_different_architectures_that_keep_positions_where_they_can()
 @pytest.mark.parametrize("name", NAMES)
 def test_a_preset_sees_what_its_paper_says_and_hides_the_former_attention(name):
     encoder = encoder_of(name)
-    features, first = serialized([1, 2, 3, 4], [1, 2, 3])
-    ranks = tf.where(features.column_ranks > 0, 5 - features.column_ranks, 0)
+    features, first = serialized([1, 2, 3, 4], [1, 2, 3], length=LENGTH)
+    ranks = tf.where(features.column_ranks > 0, 8 - features.column_ranks, 0)
     changed = {
         "row ids": (relabelled(features, "row_ids"), first),
         "column ids": (relabelled(features, "column_ids"), first),
         "ranks": (features._replace(column_ranks=ranks, inv_column_ranks=ranks), first),
-        "order": serialized([3, 1, 4, 2], [2, 3, 1]),
+        "order": serialized([3, 1, 4, 2], [2, 3, 1], length=LENGTH),
     }
-    expected = output(encoder, (features, first))
+    expected = in_first_order(encoder, (features, first))
     assert expected.shape == (len(first), 16) and np.isfinite(expected).all()
     for (what, table), sees in zip(changed.items(), SEES[name], strict=True):
-        difference = np.abs(output(encoder, table) - expected).max()
+        difference = np.abs(in_first_order(encoder, table) - expected).max()
         assert difference > DIFFERENT if sees else difference <= SAME, what
     former = dataclasses.replace(
         SMALL,

@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import functools
 import graphlib
 import importlib
 import io
@@ -13,7 +14,7 @@ import runpy
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import metadata
 from typing import Any
 
@@ -38,13 +39,11 @@ def packaging(monkeypatch) -> dict[str, Any]:
     return arguments
 
 
-def imports_of(folder: str) -> list[tuple[str, str]]:
-    """(file, imported name) for every import, wherever it stands, in the files of a folder."""
-    return [
-        (path.relative_to(ROOT).as_posix(), name)
-        for path in sorted((ROOT / folder).rglob("*.py"))
-        for name in imported_names(path.read_text(encoding="utf-8"))
-    ]
+@functools.cache
+def sources(*folders: str) -> dict[pathlib.Path, str]:
+    """The text of every Python file in the folders."""
+    paths = [path for folder in folders for path in (ROOT / folder).rglob("*.py")]
+    return {path.relative_to(ROOT): path.read_text(encoding="utf-8") for path in paths}
 
 
 def files_of(command: str, packaging: dict[str, Any], folder: pathlib.Path) -> set[str]:
@@ -119,9 +118,7 @@ def test_links_of_the_description_work_on_an_index_and_extras_that_messages_name
     assert [file for file in files if not (ROOT / file).exists()] == []
     pattern = r'mate_tf\[([a-z-]+)\]|import_extra\(\s*"[\w.]+", "([a-z-]+)"'
     named = {
-        "".join(pair)
-        for file in (ROOT / "mate_tf").rglob("*.py")
-        for pair in re.findall(pattern, file.read_text(encoding="utf-8"))
+        "".join(pair) for text in sources("mate_tf").values() for pair in re.findall(pattern, text)
     }
     assert len(named) > 4
     assert named <= set(packaging["extras_require"])
@@ -199,53 +196,31 @@ def test_every_requirement_has_a_lower_bound(packaging):
         assert operators & {">=", "~="}, requirement
 
 
-def runtime_imports(path: pathlib.Path) -> Iterator[str]:
-    """The names of mate_tf that a file imports when it runs, at once or later."""
-    pending: list[ast.AST] = [*ast.parse(path.read_text(encoding="utf-8")).body]
-    while pending:
-        node = pending.pop()
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            pending += node.orelse
-            continue
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = imported_names(ast.unparse(node))
-            yield from (name for name in names if name.startswith("mate_tf."))
-        pending += ast.iter_child_nodes(node)
+@pytest.fixture(scope="module")
+def imports() -> dict[str, set[str]]:
+    """Of each module of mate_tf those that it imports when it runs, at once or later."""
+    grimp = pytest.importorskip("grimp", reason="import-linter is not installed")
+    graph = grimp.build_graph("mate_tf", exclude_type_checking_imports=True, cache_dir=None)
+    return {module: graph.find_modules_directly_imported_by(module) for module in graph.modules}
 
 
-def graph_of(folder: str) -> dict[str, set[str]]:
-    """Of each module of a folder the modules of mate_tf that it imports."""
-    files = {
-        ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): path
-        for path in (ROOT / folder).rglob("*.py")
-    }
-    return {
-        module: {
-            name if name in files else name.rpartition(".")[0] for name in runtime_imports(path)
-        }
-        - {module}
-        for module, path in files.items()
-    }
-
-
-def test_bazel_knows_what_each_package_imports():
+def test_bazel_knows_what_each_package_imports(imports):
     build = (ROOT / "BUILD").read_text(encoding="utf-8")
     table = re.search(r"^PACKAGES = (\{.*?^\})", build, re.MULTILINE | re.DOTALL)
     assert table, "expected a table PACKAGES in BUILD"
     folders = {path.parent.name for path in (ROOT / "mate_tf").glob("*/*.py")}
     found: dict[str, set[str]] = {name: set() for name in folders}
-    for module, imported in graph_of("mate_tf").items():
+    for module, imported in imports.items():
         package = module.split(".")[1] if "." in module else ""
         if package in found:
-            found[package] |= {name.split(".")[1] for name in imported} & folders - {package}
+            names = {name.split(".")[1] for name in imported if "." in name}
+            found[package] |= names & folders - {package}
     assert {name: set(names.split()) for name, names in ast.literal_eval(table[1]).items()} == found
 
 
-def test_no_files_import_each_other_in_a_circle():
-    graph = graph_of("mate_tf")
+def test_no_files_import_each_other_in_a_circle(imports):
+    graph = imports | {"mate_tf": set()}  # its names are imported when asked for
     assert len(graph) > 100
-    with contextlib.suppress(KeyError):
-        del graph["mate_tf"]  # its names are imported when asked for
     try:
         list(graphlib.TopologicalSorter(graph).static_order())
     except graphlib.CycleError as error:
@@ -254,13 +229,12 @@ def test_no_files_import_each_other_in_a_circle():
 
 def test_packages_name_no_module_of_another_in_a_string():
     """But for the public names in mate_tf/__init__.py."""
-    files = (ROOT / "mate_tf").glob("*/**/*.py")
     named = {
-        path.relative_to(ROOT).as_posix(): name
-        for path in files
-        for call in re.findall(r"import_module\(([^()]*)", path.read_text(encoding="utf-8"))
+        path: name
+        for path, text in sources("mate_tf").items()
+        for call in re.findall(r"import_module\(([^()]*)", text)
         for name in re.findall(r"mate_tf\.\w+", call)
-        if name != f"mate_tf.{path.relative_to(ROOT).parts[1]}"
+        if path.name != "__init__.py" and name != f"mate_tf.{path.parts[1]}"
     }
     assert named == {}
 
@@ -283,12 +257,12 @@ ALSO = {
 
 def test_what_the_library_imports_at_once_is_the_core():
     beyond, count = set(), 0
-    for file in (ROOT / "mate_tf").rglob("*.py"):
-        folder = file.parent.relative_to(ROOT).as_posix()
-        for statement in ast.parse(file.read_text(encoding="utf-8")).body:
+    for path, text in sources("mate_tf").items():
+        allowed = CORE | ALSO.get(path.parent.as_posix(), set())
+        for statement in ast.parse(text).body:
             if isinstance(statement, ast.Import | ast.ImportFrom):
                 names = {name.split(".")[0] for name in imported_names(ast.unparse(statement))}
-                beyond |= {(file.name, name) for name in names - CORE - ALSO.get(folder, set())}
+                beyond |= {(path, name) for name in names - allowed}
                 count += 1
     assert count > 500
     assert beyond == set()
@@ -300,18 +274,16 @@ PRIVATE_MODULE = re.compile(r"(tensorflow\.python|keras\.src|uvicorn\.protocols)
 PUBLIC = {"_asdict", "_exit", "_fields", "_make", "_replace"}
 
 
-def private_names(path: pathlib.Path) -> list[str]:
+def private_names(text: str) -> list[str]:
     """The private modules that a file imports, and the private attributes that it does not define.
 
     What a file assigns to an object of its own, or names anywhere, counts as its own.
     """
-    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
+    nodes = list(ast.walk(ast.parse(text)))
     own = PUBLIC | {getattr(node, "name", None) or getattr(node, "id", None) for node in nodes}
     attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
-    imported = [a.name for node in nodes if isinstance(node, ast.Import) for a in node.names]
-    imported += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom)]
-    return [name for name in imported if PRIVATE_MODULE.match(name)] + [
+    return [name for name in imported_names(text) if PRIVATE_MODULE.match(name)] + [
         ast.unparse(node)
         for node in attributes
         if re.match("_[a-z]", node.attr) and node.attr not in own
@@ -320,11 +292,8 @@ def private_names(path: pathlib.Path) -> list[str]:
 
 @pytest.mark.parametrize("folder", ["mate_tf", "experiments"])
 def test_private_names_of_other_libraries_stand_in_one_file(folder):
-    found = {
-        path.relative_to(ROOT).as_posix(): names
-        for path in (ROOT / folder).rglob("*.py")
-        if (names := private_names(path))
-    }
+    private = {path.as_posix(): private_names(text) for path, text in sources(folder).items()}
+    found = {path: names for path, names in private.items() if names}
     allowed = {"mate_tf": "mate_tf/private_apis.py"}
     assert found.pop(allowed.get(folder, "experiments/benchmarks/private_jax.py"))
     assert found == {}
@@ -332,16 +301,12 @@ def test_private_names_of_other_libraries_stand_in_one_file(folder):
 
 def test_no_pickle_is_loaded():
     """Loading one runs whatever code it holds."""
-    imported = {
-        (file, name)
-        for folder in ("mate_tf", "experiments", "scripts")
-        for file, name in imports_of(folder)
-    }
+    files = sources("mate_tf", "experiments", "scripts")
+    imported = [(path, name) for path, text in files.items() for name in imported_names(text)]
     assert len(imported) > 1000
     pickles = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
-    assert {one for one in imported if one[1].split(".")[0] in pickles} == set()
-    sources = [p for folder in ("mate_tf", "experiments") for p in (ROOT / folder).rglob("*.py")]
-    assert not any("allow_pickle=True" in path.read_text(encoding="utf-8") for path in sources)
+    assert [one for one in imported if one[1].split(".")[0] in pickles] == []
+    assert not any("allow_pickle=True" in text for text in files.values())
 
 
 def test_ci_runs_exactly_the_test_command_of_the_readme():
@@ -367,9 +332,7 @@ def test_make_help_lists_every_target_and_documents_name_no_others():
 
 def test_docstrings_begin_with_what_a_thing_is_or_does():
     """But not with "What"."""
-    files = [
-        path for folder in ("mate_tf", "experiments") for path in (ROOT / folder).rglob("*.py")
-    ]
+    files = sources("mate_tf", "experiments")
     begins = re.compile(r'^\s*"""What\b', re.MULTILINE)
-    named = [path.name for path in files if begins.search(path.read_text(encoding="utf-8"))]
-    assert len(files) > 150 and named == []
+    assert len(files) > 150
+    assert [path for path, text in files.items() if begins.search(text)] == []

@@ -9,9 +9,7 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.pointr.answering import PointRConfig
 from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.records.batches import read_records
@@ -33,7 +31,7 @@ from tests.small import (
     small_flags,
     stored_cases,
     succeeded,
-    write_records,
+    write_examples,
     write_vocabulary,
 )
 
@@ -43,15 +41,12 @@ SMALL = ["--config=demo", *small_flags("max_seq_length=24")]
 @pytest.fixture(scope="module")
 def data_dir(tmp_path_factory):
     directory = tmp_path_factory.mktemp("data")
-    write_vocabulary(directory / "vocab.txt")
     table = Table.from_rows([["a", "b"], ["c", "d"], ["e", "f"]])
-    question = Question("a", "q", ("c",), ((0, 0),), aggregation="NONE")
-    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), FeatureConfig(max_seq_length=24))
-    example = builder.build(table, question).features
-    for split in ("train", "dev"):
-        write_records(directory / f"{split}.tfrecord", [example] * 2)
-        write_json_lines(directory / f"{split}.jsonl", [(table, question)])
-    return directory
+    pair = table, Question("a", "q", ("c",), ((0, 0),), aggregation="NONE")
+    pairs = dict.fromkeys(("train", "dev"), [pair] * 2)
+    for split in pairs:
+        write_json_lines(directory / f"{split}.jsonl", [pair])
+    return write_examples(directory, FeatureConfig(max_seq_length=24), pairs)
 
 
 @pytest.mark.medium

@@ -4,20 +4,17 @@ One for each kind of model and of score; the readers' own tests have the other l
 """
 
 import dataclasses
+import shutil
 
 import pytest
 
 from mate_tf.answers.answer import Answer
 from mate_tf.config import MateConfig
-from mate_tf.datasets.tasks import TASKS, read_split
 from mate_tf.evaluation.predictions import answer_sequences, read_predictions, write_predictions
 from mate_tf.evaluation.scoring import score
-from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.conversion import convert_all
-from mate_tf.records.conversion_file import conversion_of, write_conversion
-from mate_tf.records.splits import read_questions, split_writer
+from mate_tf.records.creation import Creation, create_records
+from mate_tf.records.splits import read_questions
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.training.run import train_run
 from mate_tf.training.starting_points import make_config
@@ -50,26 +47,22 @@ def small(preset: str):
     return dataclasses.replace(config, encoder=encoder, **short)
 
 
-def write_records(source, output, task: str) -> None:
-    """What create_data writes, the training split also as the dev split."""
-    output.mkdir()
-    vocab_file = write_vocabulary(output / "vocab.txt", VOCABULARY)
-    config = FeatureConfig(max_seq_length=24)
-    builder = FeatureBuilder(Wordpiece(vocab_file), config)
-    for split in ("train", "dev"):
-        with split_writer(str(output), split) as write:
-            pairs = read_split(task, str(source), "train")
-            for outcome in convert_all(TASKS[task], builder, pairs, is_training=True):
-                write(outcome)
-    write_conversion(output, conversion_of(task, config, vocab_file, None))
-
-
 @pytest.mark.parametrize("task", TASKS_HERE)
 def test_a_task_goes_from_its_layout_to_its_scores(task, tmp_path):
     layout, preset, names = TASKS_HERE[task]
     source = write_release(tmp_path / "in", RELEASES[layout])
     data_dir, model_dir = tmp_path / "data", tmp_path / "run"
-    write_records(source, data_dir, task)
+    vocab_file = write_vocabulary(tmp_path / "vocab.txt", VOCABULARY)
+    creation = Creation(
+        task=task,
+        input_dir=str(source),
+        output_dir=str(data_dir),
+        vocab_file=str(vocab_file),
+        splits=["train"],
+    )
+    list(create_records(creation, FeatureConfig(max_seq_length=24)))
+    for ending in ("tfrecord", "jsonl"):
+        shutil.copy(data_dir / f"train.{ending}", data_dir / f"dev.{ending}")
 
     metrics = train_run(small(preset), data_dir, model_dir, None)
     assert metrics.keys() >= {names[0], "loss"}

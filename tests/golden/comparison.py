@@ -10,8 +10,9 @@ import functools
 import json
 import pathlib
 import re
-from collections.abc import Mapping
-from typing import Any, NoReturn
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 import pytest
@@ -19,8 +20,14 @@ import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, AttentionConfig, EncoderConfig, LinformerConfig
 from mate_tf.weights.initial import load_tf1_checkpoint
-from mate_tf.weights.loading import LoadReport, assign_variables, encoder_of
-from tests.golden_tally import Tally
+from mate_tf.weights.loading import (
+    LoadReport,
+    assign_variables,
+    encoder_of,
+    variables_by_name,
+)
+from tests import data_folders
+from tests import golden_tally as tally
 
 # The original's attention modes: our architecture and evaluator.
 MODES = {
@@ -35,7 +42,7 @@ KERNEL_OF_CHECKPOINT = (128, 32)
 
 
 class NotSupportedError(Exception):
-    """A golden's configuration that the project does not have."""
+    """A golden's configuration that the project does not have; skips the test, and is listed."""
 
 
 def attention_config(architecture: str, **options: Any) -> AttentionConfig:
@@ -46,39 +53,23 @@ def attention_config(architecture: str, **options: Any) -> AttentionConfig:
 
 
 class Golden:
-    """A golden folder and the tally of what was compared with it."""
+    """A golden folder; what is compared with it goes to the tally."""
 
-    NotSupportedError = NotSupportedError
-
-    def __init__(self, directory: pathlib.Path, tally: Tally):
+    def __init__(self, directory: pathlib.Path):
         self.directory = directory
-        self.tally = tally
 
     def load_index(self, part: str) -> dict:
         """The index of one part of the folder ("encoder", "heads", "data"), {} where absent."""
         path = self.directory / part / "index.json"
-        if not path.exists():
-            return {}
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
     def require(self, *names: str) -> list[pathlib.Path]:
-        """Paths in the folder; skips the test, and counts it, where one is absent."""
+        """Paths in the folder; skips the test, and lists it, where one is absent."""
         paths = [self.directory / name for name in names]
         for path in paths:
             if not path.exists():
-                self.tally.absent.append(str(path.relative_to(self.directory)))
-                pytest.skip(f"absent from the golden folder: {path.name}")
+                tally.absent(path)
         return paths
-
-    def skip_without(self, folder: pathlib.Path) -> NoReturn:
-        """Skips the test because a folder is absent, which the tally says."""
-        self.tally.absent_folders.add(str(folder))
-        pytest.skip(f"no folder {folder}")
-
-    def not_compared(self, family: str, name: str, reason: str) -> NoReturn:
-        """Lists a golden that the project does not support, and skips the test."""
-        self.tally.left_out.append((family, name, reason))
-        pytest.skip(f"not compared: {reason}")
 
     def encoder_config(
         self, kwargs: dict, override: dict | None = None, sequence_length: int = 0
@@ -87,8 +78,8 @@ class Golden:
 
         Args:
             kwargs: arguments by the original's names; what is absent has its default.
-            sequence_length: tokens in an example; for a Linformer.
             override: entries that replace those of the folder's bert_config.json.
+            sequence_length: tokens in an example; for a Linformer.
 
         Raises:
             NotSupportedError: if the project has no such model.
@@ -167,100 +158,126 @@ class Golden:
             tensors[variable] = functools.partial(np.array, value)
         return assign_variables(model, tensors, str(path))
 
-    def compare(self, family: str, name: str, actual, expected, tolerance: float) -> None:
-        """Asserts agreement within tolerance * max(1, max|expected|) and counts it.
 
-        What is not finite must be the same at the same places; integers are compared as such.
-        """
-        actual, expected = np.asarray(actual), np.asarray(expected)
-        assert actual.shape == expected.shape, f"{name}: {actual.shape} != {expected.shape}"
-        if actual.dtype.kind in "iub" and expected.dtype.kind in "iub":
-            wrong = actual != expected
-            # As floats, large integers could be equal that are not.
-            apart = np.abs(actual[wrong].astype(float) - expected[wrong].astype(float))
-            difference = float(np.max(np.maximum(apart, 1.0), initial=0.0))
-            scale = max(1.0, float(np.max(np.abs(expected.astype(float)), initial=0.0)))
+class PublicGolden(Golden):
+    """The numbers that are part of the repository (public/README.md says what they are)."""
+
+    def load_weights(self, model, checkpoint: str = ""):
+        variables = variables_by_name(model)
+        shapes = {name: tuple(variable.shape) for name, variable in variables.items()}
+        values = {name: (lambda n=name, s=shape: weight(n, s)) for name, shape in shapes.items()}
+        return assign_variables(model, values, "a function of names and shapes")
+
+
+# The scale of a variable's values in the public numbers; the first that matches its name counts.
+SCALES = {
+    r".*relative_bias_table": 1.0,
+    r".*(bias.*|beta)": 0.1,
+    r".*gamma": 0.2,
+    r".*word_embeddings": 0.5,
+    r".*(_embeddings.*|output_weights.*)": 0.3,
+}
+
+
+def weight(name: str, shape: tuple[int, ...]) -> np.ndarray:
+    """The value of a variable in the original's runs for them, of its name and shape."""
+    random = np.random.RandomState(zlib.crc32(f"{name}|{shape}".encode()))
+    values = random.standard_normal(shape)
+    if name.endswith("kernel"):
+        steep = 1.5 if re.search("query|key", name) else 1.0
+        return steep * values / np.sqrt(shape[0])
+    scale = next(scale for pattern, scale in SCALES.items() if re.fullmatch(pattern, name))
+    return scale * values + name.endswith("gamma")
+
+
+GOLDEN = Golden(data_folders.GOLDEN)
+GOLDEN_REAL = Golden(data_folders.GOLDEN_REAL)
+PUBLIC = PublicGolden(pathlib.Path(__file__).parent / "public")
+
+
+def each_of(part: str, wanted: Callable[[str, Any], bool], *goldens: Golden) -> Any:
+    """Runs a test with each `golden` and `name` of the folders' index whose entry is wanted."""
+    found = [
+        pytest.param(golden, name, id=name if golden is GOLDEN else f"public-{name}")
+        for golden in goldens or (GOLDEN,)
+        for name, entry in golden.load_index(part).items()
+        if wanted(name, entry)
+    ]
+    return pytest.mark.parametrize(("golden", "name"), found)
+
+
+def compare(family: str, name: str, actual, expected, tolerance: float) -> None:
+    """Asserts agreement within tolerance * max(1, max|expected|) and tells the tally.
+
+    What is not finite must be the same at the same places; integers must be equal.
+    """
+    actual, expected = np.asarray(actual), np.asarray(expected)
+    where = f"{family} {name}"
+    assert actual.shape == expected.shape, f"{where}: {actual.shape} != {expected.shape}"
+    if actual.dtype.kind in "iub" and expected.dtype.kind in "iub":
+        np.testing.assert_array_equal(actual, expected, where)
+        tally.compared(family, name, 0.0, 0.0)
+        return
+    actual, expected = actual.astype(np.float64), expected.astype(np.float64)
+    numbers = np.isfinite(expected)
+    scale = max(1.0, float(np.max(np.abs(expected[numbers]), initial=0.0)))
+    np.testing.assert_allclose(actual, expected, rtol=0.0, atol=tolerance * scale, err_msg=where)
+    apart = np.abs(actual[numbers] - expected[numbers])
+    difference = float(np.max(apart, initial=0.0))
+    tally.compared(family, name, difference, difference / scale)
+
+
+def compare_arrays(
+    family: str,
+    name: str,
+    actual: Mapping[str, Any],
+    expected: Mapping[str, np.ndarray],
+    tolerance: float,
+    *,
+    counts: Mapping[str, np.ndarray] | None = None,
+    tolerances: Mapping[str, float] | None = None,
+    left_out: Mapping[str, str] | None = None,
+) -> None:
+    """Compares every array of a golden file with the one that is computed here.
+
+    Args:
+        family, name: what is compared, for the tally and for messages.
+        actual: what is computed here, by the names of the golden file.
+        expected: the golden file's arrays.
+        tolerance: as of `compare`.
+        counts: of some arrays, which entries count: bool, of their first dimensions.
+        tolerances: of some arrays, instead of `tolerance`.
+        left_out: regular expressions of names that are not compared, each with the reason;
+            such arrays are listed in the tally.
+
+    Raises:
+        AssertionError: if an array differs, is not computed here, or if none is compared.
+    """
+    counts, tolerances, left_out = counts or {}, tolerances or {}, left_out or {}
+    num_compared = 0
+    for key, value in expected.items():
+        where = f"{family} {name} {key}"
+        reasons = [left_out[pattern] for pattern in left_out if re.fullmatch(pattern, key)]
+        if reasons:
+            tally.left_out(family, f"{name} {key}", reasons[0])
+            continue
+        assert actual.get(key) is not None, f"{where} is not computed here: {sorted(actual)}"
+        num_compared += 1
+        found = np.asarray(actual[key])
+        assert found.shape == value.shape, f"{where}: {found.shape} != {value.shape}"
+        which = counts.get(key, np.True_)
+        assert which.shape == value.shape[: which.ndim], (
+            f"{where}: its mask {which.shape} does not fit {value.shape}"
+        )
+        if which.any():
+            limit = tolerances.get(key, tolerance)
+            compare(family, f"{name} {key}", found[which], value[which], limit)
         else:
-            actual, expected = actual.astype(np.float64), expected.astype(np.float64)
-            is_number = np.isfinite(expected)
-            same = is_number == np.isfinite(actual)
-            assert same.all(), f"{name}: NaN or infinite at other places, {_first(~same)}"
-            others = zip(actual[~is_number], expected[~is_number], strict=True)
-            assert all(np.array_equal(a, b, equal_nan=True) for a, b in others), (
-                f"{name}: NaN and infinity are exchanged"
-            )
-            actual, expected = actual[is_number], expected[is_number]
-            difference = float(np.max(np.abs(actual - expected), initial=0.0))
-            scale = max(1.0, float(np.max(np.abs(expected), initial=0.0)))
-        self.tally.compared[family].append((name, difference, difference / scale))
-        assert difference <= tolerance * scale, (
-            f"{family} {name}: largest difference {difference:.3g}, allowed {tolerance * scale:.3g}"
-        )
-
-    def compare_arrays(
-        self,
-        family: str,
-        name: str,
-        actual: Mapping[str, Any],
-        expected: Mapping[str, np.ndarray],
-        tolerance: float,
-        *,
-        counts: Mapping[str, np.ndarray] | None = None,
-        tolerances: Mapping[str, float] | None = None,
-        left_out: Mapping[str, str] | None = None,
-    ) -> None:
-        """Compares every array of a golden file with the one that is computed here.
-
-        Args:
-            family, name: what is compared, for the tally and for messages.
-            actual: what is computed here, by the names of the golden file.
-            expected: the golden file's arrays.
-            tolerance: as of `compare`.
-            counts: of some arrays, which entries count: bool, of their first dimensions.
-            tolerances: of some arrays, instead of `tolerance`.
-            left_out: regular expressions of names that are not compared, each with the reason;
-                such arrays are listed in the tally.
-
-        Raises:
-            AssertionError: if an array differs, is not computed here, or if none is compared.
-        """
-        counts, tolerances, left_out = counts or {}, tolerances or {}, left_out or {}
-        reasons = {
-            key: reason
-            for key in expected
-            for pattern, reason in left_out.items()
-            if re.fullmatch(pattern, key)
-        }
-        for key, reason in reasons.items():
-            self.tally.left_out.append((family, f"{name} {key}", reason))
-        compared = [key for key in expected if key not in reasons]
-        absent = [key for key in compared if actual.get(key) is None]
-        assert not absent, (
-            f"{family} {name}: the golden file has {absent}, which is not computed here; "
-            f"computed are {sorted(actual)}"
-        )
-        assert compared, f"{family} {name}: the golden file has no array to compare"
-        for key in compared:
-            found, value = np.asarray(actual[key]), expected[key]
-            assert found.shape == value.shape, f"{name} {key}: {found.shape} != {value.shape}"
-            if key in counts:
-                which = counts[key]
-                assert which.shape == value.shape[: which.ndim], (
-                    f"{name} {key}: its mask {which.shape} does not fit {value.shape}"
-                )
-                if not which.any():
-                    reason = "all of it is masked"
-                    self.tally.left_out.append((family, f"{name} {key}", reason))
-                    continue
-                found, value = found[which], value[which]
-            self.compare(family, f"{name} {key}", found, value, tolerances.get(key, tolerance))
+            tally.left_out(family, f"{name} {key}", "all of it is masked")
+    assert num_compared, f"{family} {name}: the golden file has no array to compare"
 
 
 def read_arrays(path: pathlib.Path) -> dict[str, np.ndarray]:
     """The arrays of an .npz file, by name."""
     with np.load(path) as arrays:
         return {name: arrays[name] for name in arrays.files}
-
-
-def _first(where: np.ndarray) -> str:
-    return f"first at {tuple(map(int, np.argwhere(where)[0]))}"

@@ -1,4 +1,4 @@
-"""Fixtures: the golden folders (tests/golden/comparison.py says how their arrays are compared).
+"""Takes what a test has compared with the golden folders into its report.
 
 The folders come from the environment: MATE_TF_GOLDEN_DIR, by default ../shared/golden beside the
 repository, whose index.json files list its content, and MATE_TF_GOLDEN_REAL_DIR, by default
@@ -7,34 +7,18 @@ repository, whose index.json files list its content, and MATE_TF_GOLDEN_REAL_DIR
 
 import pytest
 
-from tests import data_folders
-from tests.golden.comparison import Golden
-from tests.golden_tally import TALLY
-
-_GOLDEN = Golden(data_folders.GOLDEN, TALLY)
-_GOLDEN_REAL = Golden(data_folders.GOLDEN_REAL, TALLY)
+from tests import golden_tally
+from tests.golden.comparison import NotSupportedError
 
 
-@pytest.fixture(scope="session")
-def golden() -> Golden:
-    if not _GOLDEN.directory.is_dir():
-        _GOLDEN.skip_without(_GOLDEN.directory)
-    return _GOLDEN
-
-
-@pytest.fixture(scope="session")
-def golden_real() -> Golden:
-    if not _GOLDEN_REAL.directory.is_dir():
-        _GOLDEN_REAL.skip_without(_GOLDEN_REAL.directory)
-    return _GOLDEN_REAL
-
-
-@pytest.fixture
-def folder(request, conversion):
-    """The golden folder of a conversion."""
-    return request.getfixturevalue(conversion.fixture)
-
-
-def pytest_configure(config) -> None:
-    # For pytest_generate_tests in the test modules, which fixtures do not reach.
-    config.golden, config.golden_real = _GOLDEN, _GOLDEN_REAL
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item, call):
+    report = yield
+    error = call.excinfo and call.excinfo.value
+    if isinstance(error, NotSupportedError):
+        golden_tally.left_out(item.path.stem.removeprefix("test_"), item.name, str(error))
+        report.outcome = "skipped"
+        report.longrepr = str(item.path), 0, f"Skipped: not compared: {error}"
+    report.user_properties += [("golden", row) for row in golden_tally.ROWS]
+    golden_tally.ROWS.clear()
+    return report

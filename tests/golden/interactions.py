@@ -13,6 +13,7 @@ import pytest
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.numeric import Date, NumericValue
 from mate_tf.tables.table import Question, Table
+from tests.golden.comparison import GOLDEN, GOLDEN_REAL, Golden, compare
 
 EMPTY_EXAMPLE = "EMPTY-0_0"
 # The original's options by our names.
@@ -102,7 +103,7 @@ def feature_config(original: dict[str, Any]) -> FeatureConfig:
     )
 
 
-def compare_examples(golden, name: str, actual: list[dict], expected: list[dict]) -> None:
+def compare_examples(name: str, actual: list[dict], expected: list[dict]) -> None:
     """Compares every feature of examples, all examples of a feature together."""
     assert len(actual) == len(expected), f"{name}: {len(actual)} examples, not {len(expected)}"
     for index, (example, wanted) in enumerate(zip(actual, expected, strict=True)):
@@ -114,11 +115,11 @@ def compare_examples(golden, name: str, actual: list[dict], expected: list[dict]
         if want[0].dtype == object:
             same = [np.array_equal(a, b) for a, b in zip(got, want, strict=True)]
             assert all(same), f"{name} {feature}: first other at example {same.index(False)}"
-            golden.compare("data", f"{name} {feature}", sum(same), len(want), 0.0)
+            compare("data", f"{name} {feature}", sum(same), len(want), 0.0)
             continue
         lengths, right = list(map(len, got)), list(map(len, want))
         assert lengths == right, f"{name} {feature}: lengths {lengths}, not {right}"
-        golden.compare("data", f"{name} {feature}", np.concatenate(got), np.concatenate(want), 0.0)
+        compare("data", f"{name} {feature}", np.concatenate(got), np.concatenate(want), 0.0)
 
 
 def value(value: dict[str, Any]) -> NumericValue:
@@ -155,18 +156,18 @@ def paired(examples: list[dict], interactions: list[dict]) -> Iterator[tuple[dic
             raise LookupError(f"no interaction of the example {example['question_id']}")
 
 
-class ConversionGolden(NamedTuple):
+class Conversion(NamedTuple):
     """A file of converted examples.
 
     Attributes:
-        fixture: the fixture of its golden folder, "golden" or "golden_real".
-        folder: the part of that folder that it is in, with a slash where there is one.
+        golden: its folder.
+        part: the part of that folder that it is in, with a slash where there is one.
         name: the file's, without its ending.
         entry: what the index says about it.
     """
 
-    fixture: str
-    folder: str
+    golden: Golden
+    part: str
     name: str
     entry: dict[str, Any]
 
@@ -175,25 +176,23 @@ class ConversionGolden(NamedTuple):
         """The name of the interactions that were converted."""
         return re.split(r"\W", self.entry["source"])[0]
 
-    def path(self, name: str) -> str:
-        """The path of a file beside it, from the golden folder."""
-        return f"{self.folder}{name}"
+    def require(self, *names: str) -> list[Path]:
+        """Paths of files beside it; skips the test where one is absent."""
+        return self.golden.require(*(f"{self.part}{name}" for name in names))
 
 
-def conversion_goldens(config: Any) -> list[ConversionGolden]:
+def conversions() -> Iterator[Conversion]:
     """All files of converted examples in both golden folders, whatever their kind."""
-    found = [
-        ConversionGolden("golden", "data/", name, entry)
-        for name, entry in config.golden.load_index("data").items()
-        if not name.startswith("_")
-    ]
     # The folder of real tables holds one part of what its index lists: two entries of one name.
-    real = config.golden_real.load_index("").items()
+    real = GOLDEN_REAL.load_index("").items()
     by_name = {re.sub(r"^(public|holdout)/", "", name): entry for name, entry in real}
-    for name, entry in by_name.items():
-        if not name.startswith("_"):
-            found.append(ConversionGolden("golden_real", "", name, entry))
-    return found
+    for golden, part, index in (
+        (GOLDEN, "data/", GOLDEN.load_index("data")),
+        (GOLDEN_REAL, "", by_name),
+    ):
+        for name, entry in index.items():
+            if not name.startswith("_"):
+                yield Conversion(golden, part, name, entry)
 
 
 # Patterns of the kinds of golden conversions.
@@ -203,14 +202,11 @@ CELL_SELECTION = "hybridqa cell selection"
 MASKED_LM = "pretrain"
 
 
-def parametrize_goldens(metafunc: Any, *kinds: str) -> None:
-    """Gives tests that take a `conversion` the ones whose kind begins with a pattern."""
-    if "conversion" not in metafunc.fixturenames:
-        return
-    goldens = [
-        pytest.param(golden, id=f"{golden.fixture}-{golden.name}")
-        for golden in conversion_goldens(metafunc.config)
-        if golden.entry["kind"].startswith(kinds)
+def each_conversion(*kinds: str) -> Any:
+    """Runs a test with each `conversion` whose kind begins with one of these."""
+    found = [
+        pytest.param(it, id=f"{it.golden.directory.name}-{it.name}")
+        for it in conversions()
+        if it.entry["kind"].startswith(kinds)
     ]
-    none = [pytest.param(None, marks=pytest.mark.skip("no golden conversions"))]
-    metafunc.parametrize("conversion", goldens or none)
+    return pytest.mark.parametrize("conversion", found)

@@ -18,6 +18,7 @@ from mate_tf.task_configs import (
 )
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.loading import variables_by_name
+from tests.golden.comparison import GOLDEN
 
 MODELS: list[tuple[type, Any]] = [
     (TableQuestionAnswering, TableQAConfig()),
@@ -36,16 +37,16 @@ OTHERS = [
 ]
 
 
-def make(golden, kind, task_config, attention: AttentionConfig = TAPAS):
-    config = golden.encoder_config({"reset_position_index_per_cell": True})
+def make(kind, task_config, attention: AttentionConfig = TAPAS):
+    config = GOLDEN.encoder_config({"reset_position_index_per_cell": True})
     model = kind(dataclasses.replace(config, attention=attention), task_config)
     model.build()
     return model
 
 
-def checkpoint(golden, name: str) -> tuple[pathlib.Path, set[str]]:
+def checkpoint(name: str) -> tuple[pathlib.Path, set[str]]:
     """The prefix of a checkpoint and its variables, but for the number of steps."""
-    index, listed = golden.require(f"ckpt/{name}/model.ckpt.index", "ckpt/variables.json")
+    index, listed = GOLDEN.require(f"ckpt/{name}/model.ckpt.index", "ckpt/variables.json")
     pairs = json.loads(listed.read_text(encoding="utf-8"))[name]
     return index.with_suffix(""), {variable for variable, _ in pairs} - {"global_step"}
 
@@ -54,24 +55,24 @@ def heads(names) -> set[str]:
     return {name for name in names if not name.startswith("bert/")}
 
 
-def test_every_variable_is_one_of_ours_and_the_other_way_round(golden):
-    path, there = checkpoint(golden, "classifier_all")
+def test_every_variable_is_one_of_ours_and_the_other_way_round():
+    path, there = checkpoint("classifier_all")
     loaded: set[str] = set()
     for kind, task_config in MODELS:
-        report = load_weights(make(golden, kind, task_config), path, require_all=True)
+        report = load_weights(make(kind, task_config), path, require_all=True)
         assert set(report.loaded) | set(report.ignored) == there
         loaded |= set(report.loaded)
     for attention in OTHERS:
-        model = make(golden, SequenceClassification, ClassificationConfig(), attention)
+        model = make(SequenceClassification, ClassificationConfig(), attention)
         loaded |= set(load_weights(model, path, require_all=True).loaded)
     assert loaded == there
-    path, there = checkpoint(golden, "pretraining")
-    model = make(golden, MaskedLanguageModel, MaskedLMConfig())
+    path, there = checkpoint("pretraining")
+    model = make(MaskedLanguageModel, MaskedLMConfig())
     report = load_weights(model, path, require_all=True)
     assert set(report.loaded) == there
     # What follows it takes the encoder and names its own head as new.
     for kind, task_config in MODELS:
-        model = make(golden, kind, task_config)
+        model = make(kind, task_config)
         report = load_weights(model, path)
         assert set(report.new) == heads(variables_by_name(model))
         assert set(report.ignored) == heads(there)

@@ -13,12 +13,18 @@ from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError
-from mate_tf.features.normalization import normalize_denotation, normalize_for_match
-from mate_tf.features.numeric import NumericSpan, parse_text
+from mate_tf.features.normalization import (
+    normalize_denotation,
+    normalize_for_match,
+    normalize_words,
+)
+from mate_tf.features.numeric import parse_text
 from mate_tf.features.tokenized_table import table_features
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Question
+from tests import golden_tally
+from tests.golden.comparison import GOLDEN, GOLDEN_REAL, compare
 from tests.golden.interactions import (
     CELL_SELECTION,
     CLASSIFIER,
@@ -26,10 +32,10 @@ from tests.golden.interactions import (
     MASKED_LM,
     READER,
     compare_examples,
+    each_conversion,
     feature_config,
     load,
     paired,
-    parametrize_goldens,
     selected_tokens,
     to_question,
     to_table,
@@ -38,7 +44,6 @@ from tests.golden.interactions import (
 from tests.small import cases, write_records
 
 FAMILY = "data"
-TABFACT_INTERACTIONS = "data/tabfact_interactions_train"
 # What the project does not compute: aggregation candidates, and tokens chosen beforehand.
 CANDIDATES = ("cand_num", "can_aggregation_function_ids", "can_sizes", "can_indexes")
 WITH_CHOSEN_TOKENS = "the original chose tokens beforehand"
@@ -55,27 +60,21 @@ REASONS = {
 }
 
 
-def pytest_generate_tests(metafunc) -> None:
-    # What is converted from an interaction alone; test_hybridqa.py has the others.
-    is_read = metafunc.function is test_records_of_the_original_are_read_and_written_again
-    others = (CELL_SELECTION, MASKED_LM) if is_read else ()
-    parametrize_goldens(metafunc, CLASSIFIER, READER, *others)
-
-
-def without_candidates(folder, name: str, features: dict[str, Any]) -> dict[str, Any]:
+def without_candidates(name: str, examples: list[dict]) -> list[dict[str, Any]]:
     """The features that the project has; the others are listed."""
-    if left_out := [key for key in CANDIDATES if key in features]:
-        listed = (FAMILY, f"{left_out} of {name}", "the project makes no aggregation candidates")
-        if listed not in folder.tally.left_out:
-            folder.tally.left_out.append(listed)
-    return {key: value for key, value in features.items() if key not in CANDIDATES}
+    if left_out := [key for key in CANDIDATES if any(key in features for features in examples)]:
+        reason = "the project makes no aggregation candidates"
+        golden_tally.left_out(FAMILY, f"{left_out} of {name}", reason)
+    return [{k: v for k, v in features.items() if k not in CANDIDATES} for features in examples]
 
 
-def test_conversion_equals_the_originals(folder, conversion):
+# What is converted from an interaction alone; test_hybridqa.py has the others.
+@each_conversion(CLASSIFIER, READER)
+def test_conversion_equals_the_originals(conversion):
     original = conversion.entry["config"]
     config = feature_config(original)
     files = (f"{conversion.name}.json.gz", f"{conversion.source}.json.gz", original["vocab_file"])
-    examples, interactions, vocab_file = folder.require(*map(conversion.path, files))
+    examples, interactions, vocab_file = conversion.require(*files)
     wordpiece = Wordpiece(vocab_file)
     builder = FeatureBuilder(wordpiece, config)
     actual, expected, refused = [], [], []
@@ -103,43 +102,37 @@ def test_conversion_equals_the_originals(folder, conversion):
             continue
         assert "error" not in example, f"converted in spite of {example['error']!r}"
         actual.append(features)
-        expected.append(without_candidates(folder, conversion.name, example["features"]))
+        expected.append(example["features"])
     different = [errors for errors in refused if errors[1] != errors[2]]
     assert not different, f"the original's error, what it is here, what came: {different}"
-    folder.compare(FAMILY, f"{conversion.name} refusals", len(refused), len(refused), 0.0)
+    name = conversion.name
+    golden_tally.compared(FAMILY, f"{name} refusals", 0.0, 0.0)
     for reason, count in left_out.items():
-        folder.tally.left_out.append((FAMILY, f"{count} of {conversion.name}", reason))
-    compare_examples(folder, conversion.name, actual, expected)
+        golden_tally.left_out(FAMILY, f"{count} of {name}", reason)
+    compare_examples(name, actual, without_candidates(name, expected))
 
 
-def test_records_of_the_original_are_read_and_written_again(folder, conversion, tmp_path):
-    json_file, record_file = folder.require(
-        conversion.path(f"{conversion.name}.json.gz"),
-        conversion.path(f"{conversion.name}.tfrecord"),
-    )
-    expected = [
-        without_candidates(folder, conversion.name, example["features"])
-        for example in load(json_file)["examples"]
-        if example["features"]
-    ]
+@each_conversion(CLASSIFIER, READER, CELL_SELECTION, MASKED_LM)
+def test_records_of_the_original_are_read_and_written_again(conversion, tmp_path):
+    name = conversion.name
+    json_file, record_file = conversion.require(f"{name}.json.gz", f"{name}.tfrecord")
+    features = [it["features"] for it in load(json_file)["examples"] if it["features"]]
+    expected = without_candidates(name, features)
     read = list(read_records(record_file).as_numpy_iterator())
-    compare_examples(folder, f"{conversion.name} read", read, expected)
+    compare_examples(f"{name} read", read, expected)
     written = tmp_path / "again.tfrecord"
     assert write_records(written, read) == len(expected) > 0
     again = list(read_records(written).as_numpy_iterator())
-    compare_examples(folder, f"{conversion.name} written", again, expected)
+    compare_examples(f"{name} written", again, expected)
 
 
 @cases(
-    "fixture, reader, directory, split, interactions",
-    ("golden", read_sqa, "data/sqa_mini_input", "train", "data/sqa_interactions_train"),
-    ("golden", read_tabfact, "data/tabfact_mini_input", "train", TABFACT_INTERACTIONS),
-    ("golden_real", read_tabfact, "inputs/tabfact_mini", "dev", "tabfact_val60_interactions"),
+    "golden, reader, directory, split, interactions",
+    (GOLDEN, read_sqa, "data/sqa_mini_input", "train", "data/sqa_interactions_train"),
+    (GOLDEN, read_tabfact, "data/tabfact_mini_input", "train", "data/tabfact_interactions_train"),
+    (GOLDEN_REAL, read_tabfact, "inputs/tabfact_mini", "dev", "tabfact_val60_interactions"),
 )
-def test_pairs_are_read_as_by_the_original(
-    request, fixture, reader, directory, split, interactions
-):
-    golden = request.getfixturevalue(fixture)
+def test_pairs_are_read_as_by_the_original(golden, reader, directory, split, interactions):
     input_dir, file = golden.require(directory, f"{interactions}.json.gz")
     expected = [
         (to_table(interaction["table"]), to_question(interaction["questions"], index))
@@ -151,45 +144,38 @@ def test_pairs_are_read_as_by_the_original(
     assert len({question.question_id for _, question in read}) == len(read)
     # The folder of real tables holds a part of what was read.
     assert [pair for pair in read if pair[1].question_id in ids] == expected
-    golden.compare(FAMILY, f"{interactions} read", len(ids), len(expected), 0.0)
+    compare(FAMILY, f"{interactions} read", len(ids), len(expected), 0.0)
 
 
-def test_wordpieces_of_texts_equal_the_originals(golden):
-    file, vocab_file = golden.require("data/text_goldens.json.gz", "data/vocab.txt")
-    texts, _, _, expected = zip(*load(file)["tokenize"], strict=True)
-    actual = Wordpiece(vocab_file).ids(texts)
-    assert list(map(len, actual)) == list(map(len, expected))
-    golden.compare(FAMILY, "tokenize", np.concatenate(actual), np.concatenate(expected), 0.0)
-
-
-def load_cases(golden, family: str):
-    (file,) = golden.require("data/text_goldens.json.gz")
+def text_goldens(family: str):
+    (file,) = GOLDEN.require("data/text_goldens.json.gz")
     return load(file)[family]
 
 
-def test_numbers_and_dates_in_texts_equal_the_originals(golden):
-    cases = load_cases(golden, "parse_text")
-    different = []
-    for case in cases:
+def test_wordpieces_of_texts_equal_the_originals():
+    (vocab_file,) = GOLDEN.require("data/vocab.txt")
+    texts, _, _, expected = zip(*text_goldens("tokenize"), strict=True)
+    actual = Wordpiece(vocab_file).ids(texts)
+    assert list(map(len, actual)) == list(map(len, expected))
+    compare(FAMILY, "tokenize", np.concatenate(actual), np.concatenate(expected), 0.0)
+
+
+def test_numbers_and_dates_in_texts_equal_the_originals():
+    for case in text_goldens("parse_text"):
         expected = [
-            NumericSpan(
-                span.get("begin_index", 0), span["end_index"], tuple(map(value, span["values"]))
-            )
+            (span.get("begin_index", 0), span["end_index"], tuple(map(value, span["values"])))
             for span in case["spans"]
         ]
-        if parse_text(case["text"], original=True) != expected:
-            different.append(case["text"])
-    assert not different
-    golden.compare("texts", "parse_text", len(cases) - len(different), len(cases), 0.0)
+        assert parse_text(case["text"], original=True) == expected, case["text"]
+    golden_tally.compared("texts", "parse_text", 0.0, 0.0)
 
 
 @cases(
     "family, function",
     ("normalize_for_match", normalize_for_match),
     ("wtq_normalize", lambda text: normalize_denotation(text, original=True)),
+    ("hybridqa_normalize", normalize_words),
 )
-def test_texts_are_normalised_as_the_original_does(golden, family, function):
-    cases = load_cases(golden, family)
-    different = [(text, expected) for text, expected in cases if function(text) != expected]
-    assert not different
-    golden.compare("texts", family, len(cases) - len(different), len(cases), 0.0)
+def test_texts_are_normalised_as_the_original_does(family, function):
+    assert not [pair for pair in text_goldens(family) if function(pair[0]) != pair[1]]
+    golden_tally.compared("texts", family, 0.0, 0.0)

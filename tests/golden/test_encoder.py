@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
@@ -10,7 +11,16 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.relations import pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
-from tests.golden.comparison import read_arrays
+from tests.golden.comparison import (
+    GOLDEN,
+    PUBLIC,
+    Golden,
+    NotSupportedError,
+    compare,
+    compare_arrays,
+    each_of,
+    read_arrays,
+)
 
 TOLERANCE = 2e-5
 NOT_COMPARED = {
@@ -18,48 +28,37 @@ NOT_COMPARED = {
 }
 
 
-def read_features(golden, batch: str) -> TokenFeatures:
+def read_features(golden: Golden, batch: str) -> TokenFeatures:
     (path,) = golden.require(f"encoder/{batch}__inputs.npz")
     return TokenFeatures.from_dict({name: tf.constant(v) for name, v in read_arrays(path).items()})
 
 
-def test_encoder_equals_the_original(golden, encoder_name):
-    compare_encoder(golden, encoder_name)
-
-
-def compare_encoder(golden, encoder_name: str) -> None:
-    entry = golden.load_index("encoder")[encoder_name]
+@each_of("encoder", lambda *_: True, GOLDEN, PUBLIC)
+def test_encoder_equals_the_original(golden, name):
+    entry = golden.load_index("encoder")[name]
     if not isinstance(entry, dict):
-        golden.not_compared("encoder", encoder_name, "a recorded error of the original")
-    (path,) = golden.require(f"encoder/{encoder_name}.npz")
-    features = read_features(golden, encoder_name.split("__")[0])
-    try:
-        config = golden.encoder_config(
-            entry["create_model_kwargs"],
-            entry.get("bert_config_override"),
-            features.input_ids.shape[1],
-        )
-    except golden.NotSupportedError as error:
-        golden.not_compared("encoder", encoder_name, str(error))
+        raise NotSupportedError("a recorded error of the original")
+    (path,) = golden.require(f"encoder/{name}.npz")
+    features = read_features(golden, name.split("__")[0])
+    config = golden.encoder_config(
+        entry["create_model_kwargs"], entry.get("bert_config_override"), features.input_ids.shape[1]
+    )
     encoder = TableEncoder(config)
     encoder.build()
-    try:
-        golden.load_weights(encoder)
-    except golden.NotSupportedError as error:
-        golden.not_compared("encoder", encoder_name, str(error))
+    golden.load_weights(encoder)
     expected = read_arrays(path)
     if "token_weights" in expected:
-        golden.not_compared("encoder", encoder_name, "weights of tokens, for pruned tables")
+        raise NotSupportedError("weights of tokens, for pruned tables")
     if embedding := entry.get("embedding"):
         (embedding_path,) = golden.require(f"encoder/{embedding}")
         expected |= read_arrays(embedding_path)
     output = encoder(features, return_intermediates=True)
-    for name, value in output.intermediates.items():
-        assert np.isfinite(value.numpy()).all(), f"{name}: expected numbers for padding too"
+    for key, value in output.intermediates.items():
+        assert np.isfinite(value.numpy()).all(), f"{key}: expected numbers for padding too"
     real = features.input_mask.numpy() > 0  # [B, S]
-    golden.compare_arrays(
+    compare_arrays(
         "encoder",
-        encoder_name,
+        name,
         output.intermediates | {"pooled": output.pooled_output},
         expected,
         TOLERANCE,
@@ -68,11 +67,14 @@ def compare_encoder(golden, encoder_name: str) -> None:
     )
 
 
-def test_masks_equal_the_original(golden, mask_name):
-    (path,) = golden.require("encoder/masks.npz")
-    expected = read_arrays(path)[mask_name]
-    batch, kind = mask_name.split("__")
-    features = read_features(golden, batch)
+MASKS = GOLDEN.directory / "encoder/masks.npz"
+
+
+@pytest.mark.parametrize("name", read_arrays(MASKS) if MASKS.exists() else [])
+def test_masks_equal_the_original(name):
+    expected = read_arrays(MASKS)[name]
+    batch, kind = name.split("__")
+    features = read_features(GOLDEN, batch)
     if kind == "sat":
         actual = groups_masks(AttentionConfig("sat"), features)[0]
     elif match := re.fullmatch(r"headwise_b(\d+)_h(\d+|None)", kind):
@@ -87,8 +89,8 @@ def test_masks_equal_the_original(golden, mask_name):
         disabled = tuple(filter(None, [int(match.group(1))]))
         actual = pairwise_relation(features, features, disabled)
     else:
-        golden.not_compared("masks", mask_name, "unknown kind of mask")
-    golden.compare("masks", mask_name, actual, expected, tolerance=0)
+        raise NotSupportedError("unknown kind of mask")
+    compare("masks", name, actual, expected, tolerance=0)
 
 
 def sizes(bucket: str, header: str) -> tuple[int, int]:
@@ -104,15 +106,3 @@ def groups_masks(config: AttentionConfig, features: TokenFeatures) -> list[np.nd
             mask &= in_window
         masks.append(mask.numpy())
     return masks
-
-
-def pytest_generate_tests(metafunc):
-    golden = metafunc.config.golden
-    if "encoder_name" in metafunc.fixturenames:
-        metafunc.parametrize("encoder_name", sorted(golden.load_index("encoder")))
-    if "mask_name" in metafunc.fixturenames:
-        path = golden.directory / "encoder/masks.npz"
-        names: list[str] = []
-        if path.exists():
-            names = list(read_arrays(path))
-        metafunc.parametrize("mask_name", names)

@@ -3,6 +3,7 @@
 import json
 import re
 
+from tests.golden.comparison import GOLDEN
 from tests.small import ROOT, cases
 
 
@@ -15,8 +16,8 @@ from tests.small import ROOT, cases
     "tapas_classifier_experiment",
     "tapas_pretraining_experiment",
 )
-def test_every_flag_of_the_release_is_on_the_page(golden, program):
-    (path,) = golden.require(f"flags_{program}.json")
+def test_every_flag_of_the_release_is_on_the_page(program):
+    (path,) = GOLDEN.require(f"flags_{program}.json")
     page = (ROOT / "docs" / "from_tapas.md").read_text(encoding="utf-8")
     flags = json.loads(path.read_text(encoding="utf-8"))
     assert len(flags) > 15

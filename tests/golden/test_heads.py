@@ -1,274 +1,50 @@
-"""Cell selection, aggregation and classification against the original: logits, losses, gradients.
+"""Heads against the original: logits, losses, gradients; test_pretraining.py has pre-training's."""
 
-Of the same folder test_span_reading.py compares the span readers, test_pretraining.py the heads and
-steps of pre-training.
-"""
-
-import dataclasses
-from typing import Any
-
-import numpy as np
-import pytest
-import tensorflow as tf
-
-from mate_tf.features.token_features import TokenFeatures
-from mate_tf.models.classification import SequenceClassification
-from mate_tf.models.table_qa import TableQuestionAnswering
-from mate_tf.tables.operators import TAPAS_OPERATORS
-from mate_tf.task_configs import LOG_ZERO, ClassificationConfig, TableQAConfig
-from mate_tf.weights.loading import variables_by_name
-from tests.golden.comparison import read_arrays
-from tests.golden.interactions import load
+from tests.golden import heads
+from tests.golden.comparison import (
+    GOLDEN,
+    PUBLIC,
+    NotSupportedError,
+    compare_arrays,
+    each_of,
+    read_arrays,
+)
 
 TOLERANCE = 1e-5
 # Of the gradients recorded here the original's own are 1.4e-5 off a float64 run, so that processors
 # with other vector units, and oneDNN, round to one or the other side: as much again is allowed.
 ILL_CONDITIONED = dict.fromkeys(("wtq_first_order", "wtq_second_order"), 2.8e-5)
-ENCODER_KEYS = tuple(
-    (
-        "attention_bias_disabled attention_bias_use_relative_scalar_only "
-        "disable_position_embeddings disabled_features proj_value_length "
-        "reset_position_index_per_cell restrict_attention_bucket_size "
-        "restrict_attention_header_size restrict_attention_mode "
-        "restrict_attention_row_heads_ratio"
-    ).split()
-)
-# What the original's configuration has beside the encoder's keys and the fields of TableQAConfig.
-OTHER_KEYS = {
-    *"bert_config disable_per_token_loss".split(),
-    *"num_classification_labels span_prediction".split(),
-    # Of a run alone, without effect on a batch with weights that are given.
-    *"grad_clipping init_checkpoint learning_rate num_train_steps num_warmup_steps".split(),
-    *"reset_output_cls use_tpu".split(),
-}
-# What the project does not have, with the values that leave it out. The original takes
-# cell_cross_entropy and does not act on it.
-UNSUPPORTED: dict[str, tuple[Any, ...]] = {
-    "cell_cross_entropy": (False,),
-    "num_aggregation_labels": (0, 4),
-    "table_pruning_config_file": (None, ""),
-    "agg_temperature": (1.0,),
-    "aggregation_loss_importance": (1.0,),
-    "answer_loss_importance": (1.0,),
-    "average_logits_per_cell": (False,),
-    "cell_cross_entropy_hard_em": (False,),
-    "classification_label_weight": (None,),
-    "use_gumbel_for_agg": (False,),
-    "use_gumbel_for_cells": (False,),
-}
 OF_TOKENS = ("sequence_output", "token_logits", "masked_token_logits", "out_logits", "out_probs")
-# Where these are 10000 lower than others, the column, token or span can never be chosen.
-WITH_IMPOSSIBLE = ("column_logits", "masked_token_logits", "out_logits", "span_logits")
+# The release computes the scores of a cell selection too, which its reader makes no use of.
+OF_CELL_SELECTION = "column_logits masked_token_logits out_logits out_probs token_logits".split()
 
 
-def pytest_generate_tests(metafunc) -> None:
-    index = metafunc.config.golden.load_index("heads")
-    names = [name for name, entry in index.items() if span_prediction(entry) == "none"]
-    metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
-
-
-def span_prediction(entry: Any) -> str | None:
-    """How a classifier's entry reads spans, "none" where it does not; None for other entries."""
-    if not isinstance(entry, dict) or "tapas_config" not in entry:
-        return None
-    return entry["tapas_config"].get("span_prediction", "none")
-
-
+@each_of("heads", lambda _, entry: heads.span_prediction(entry) is not None, GOLDEN, PUBLIC)
 def test_logits_losses_and_gradients_equal_the_originals(golden, name):
-    compare_heads(golden, name)
-
-
-def compare_heads(golden, name: str) -> None:
     entry = golden.load_index("heads")[name]
     (path,) = golden.require(f"heads/{name}.npz")
     expected = read_arrays(path)
-    batch = load_batch(golden, entry)
-    try:
-        tapas, encoder_config = supported_config(golden, entry, batch["input_ids"].shape[1])
-        actual = cell_selection_arrays(golden, encoder_config, batch, tapas)
-        if tapas.get("num_classification_labels"):
-            # Both models have the encoder; the original's loss is the sum of theirs.
-            of_classes = classification_arrays(golden, encoder_config, batch, tapas)
-            for key, value in of_classes.items():
-                actual[key] = actual[key] + value if key in actual else value
-    except golden.NotSupportedError as error:
-        golden.not_compared("heads", name, str(error))
+    batch = heads.load_batch(golden, entry)
+    tapas, encoder_config = heads.supported_config(golden, entry, batch["input_ids"].shape[1])
+    is_reader = heads.span_prediction(entry) != "none"
+    for key in ("classification_label_weight", "num_aggregation_labels"):
+        if is_reader and tapas.get(key):
+            raise NotSupportedError(f"{key}={tapas[key]} of a reader")
+    actual = heads.cell_selection_arrays(golden, encoder_config, batch, tapas)
+    if is_reader:
+        actual = {key: actual[key] for key in OF_CELL_SELECTION if key in actual}
+        actual |= heads.span_arrays(golden, encoder_config, batch, tapas)
+    elif tapas.get("num_classification_labels"):
+        # Both models have the encoder; the original's loss is the sum of theirs.
+        of_classes = heads.classification_arrays(golden, encoder_config, batch, tapas)
+        for key, value in of_classes.items():
+            actual[key] = actual[key] + value if key in actual else value
 
-    counts = counted_examples(batch, actual, tapas)
-    counts |= dict.fromkeys(OF_TOKENS, batch["input_mask"].numpy() > 0)  # padding is no contract
-    counts |= possible_choices(name, actual, expected, counts)
-    tolerances = tolerances_of_gradients(expected, ILL_CONDITIONED.get(name, TOLERANCE))
+    counts = heads.counted_examples(batch, actual, tapas)
+    real = batch["input_mask"].numpy() > 0  # padding is no contract
+    counts |= dict.fromkeys(OF_TOKENS, real)
+    counts |= heads.possible_choices(name, actual, expected, counts)
+    tolerance = ILL_CONDITIONED.get(name, TOLERANCE)
+    tolerances = heads.tolerances_of_gradients(expected, tolerance)
     options = {"counts": counts, "tolerances": tolerances}
-    golden.compare_arrays("heads", name, actual, expected, TOLERANCE, **options)
-
-
-def counted_examples(batch: dict, actual: dict, tapas: dict) -> dict[str, np.ndarray]:
-    """Which examples count, bool [B], in the losses that the original records before its masks.
-
-    An example without a labelled cell has a loss of about 10000 on its column; the original masks
-    it where it computes the answer, and with mask_examples_without_labels.
-    """
-    labelled = np.any(np.asarray(batch["label_ids"]) > 0, axis=1)
-    keeps_all = not tapas.get("mask_examples_without_labels")
-    selects = np.ones_like(labelled) if keeps_all else labelled
-    if "aggregate_mask" not in actual:
-        return {"selection_loss_per_example": np.asarray(selects)}
-    computes = np.asarray(actual["aggregate_mask"]) > 0
-    return {
-        "selection_loss_per_example": selects & ~computes,
-        "expected_result": computes,
-        "answer_loss": computes,
-    }
-
-
-def possible_choices(
-    name: str, actual: dict, expected: dict, counts: dict
-) -> dict[str, np.ndarray]:
-    """Which logits belong to what can be chosen, and that it is the same here.
-
-    The others may rest on padding, and their size would hide an error in these.
-    """
-    found = {}
-    for key in set(WITH_IMPOSSIBLE) & actual.keys() & expected.keys():
-        possible = expected[key] > LOG_ZERO / 2
-        here = np.asarray(actual[key]) > LOG_ZERO / 2
-        assert here.shape == possible.shape, f"{name} {key}: {here.shape} != {possible.shape}"
-        which = counts.get(key, np.True_)
-        assert ((here == possible) | ~which).all(), f"{name} {key}: others are possible"
-        found[key] = np.asarray(possible & which)
-    return found
-
-
-def tolerances_of_gradients(expected: dict, tolerance: float) -> dict[str, float]:
-    """The tolerance of each gradient of a golden file.
-
-    The bias of the keys shifts all scores of a query alike: its gradient is zero but for rounding,
-    which is as large as the kernel's gradient makes it.
-    """
-    found = {}
-    for key in expected:
-        if key.startswith("grad:"):
-            found[key] = tolerance
-        kernel = expected.get(key.replace("key|bias", "key|kernel"))
-        if key.endswith("key|bias") and kernel is not None:
-            found[key] = tolerance * max(1.0, np.abs(kernel).max())
-    return found
-
-
-def gradients(model, batch: dict[str, tf.Tensor]) -> tuple[dict, dict, dict]:
-    """The model's outputs and losses, and the gradients by the golden files' names."""
-    variables = variables_by_name(model)
-    with tf.GradientTape() as tape:
-        outputs = model(TokenFeatures.from_dict(batch))
-        losses = model.compute_task_loss(batch, outputs)
-    found = tape.gradient(losses["loss"], [v.value for v in variables.values()])
-    by_name = {
-        "grad:" + key.replace("/", "|"): tf.convert_to_tensor(gradient)
-        for key, gradient in zip(variables, found, strict=True)
-        if gradient is not None
-    }
-    return outputs, losses, by_name
-
-
-def classification_arrays(golden, encoder_config, batch: dict, tapas: dict) -> dict[str, Any]:
-    """What the golden files hold of a classifier, by their names.
-
-    The checkpoint's has two classes; heads of other numbers have files.
-    """
-    num_classes = tapas["num_classification_labels"]
-    model = SequenceClassification(encoder_config, ClassificationConfig(num_classes))
-    model.build()
-    if num_classes == 2:
-        golden.load_weights(model)
-    else:
-        (path,) = golden.require(f"ckpt/cls{num_classes}_extra.npz")
-        golden.load_weights(model.encoder)
-        variables = variables_by_name(model)
-        for name, value in read_arrays(path).items():
-            variables[name].assign(value)
-    outputs, losses, by_name = gradients(model, batch)
-    return by_name | {"out_logits_cls": outputs["class_logits"], "out_total_loss": losses["loss"]}
-
-
-def cell_selection_arrays(golden, encoder_config, batch: dict, tapas: dict) -> dict[str, Any]:
-    """What the golden files hold of cell selection and aggregation, by their names."""
-    model = TableQuestionAnswering(encoder_config, task_config(tapas))
-    model.build()
-    report = golden.load_weights(model)
-    assert not report.new, report
-    outputs, losses, by_name = gradients(model, batch)
-    encoded = model.encoder(TokenFeatures.from_dict(batch))
-    labelled = (batch["label_ids"].numpy() > 0).any(axis=1)
-    found: dict[str, Any] = {
-        "sequence_output": encoded.sequence_output,
-        "pooled": encoded.pooled_output,
-        "token_logits": outputs["token_logits"],
-        "masked_token_logits": outputs["selection_logits"],
-        "out_logits": outputs["selection_logits"],
-        "out_probs": outputs["token_probabilities"],
-        "out_total_loss": losses["loss"],
-        "column_logits": outputs.get("column_logits"),
-        "out_logits_aggregation": outputs.get("aggregation_logits"),
-    }
-    if not tapas.get("disable_per_token_loss"):
-        found["selection_loss_per_example"] = losses["selection_loss"]
-        found["masked_example_loss"] = losses["selection_loss"] * labelled
-    for key in ("aggregate_mask", "expected_result", "answer_loss", "large_answer_loss_mask"):
-        found[key] = losses.get(key)
-    if "aggregation_loss" in losses:
-        found["aggregation_loss"] = losses["aggregation_loss"]
-        aggregation_loss = losses["aggregation_loss"]
-        computed = losses.get("aggregate_mask", tf.zeros_like(aggregation_loss))
-        found["aggregation_loss_known"] = aggregation_loss * (1 - computed)
-        found["aggregation_loss_unknown"] = aggregation_loss * computed
-    return {key: value for key, value in found.items() if value is not None} | by_name
-
-
-def supported_config(golden, entry: dict, length: int) -> tuple[dict, Any]:
-    """The original's configuration of an entry, and the encoder's made of it.
-
-    Raises:
-        NotSupportedError: if it asks for what the project does not have.
-    """
-    tapas = entry["tapas_config"]
-    fields = {field.name for field in dataclasses.fields(TableQAConfig)}
-    unknown = tapas.keys() - {*ENCODER_KEYS, *UNSUPPORTED} - OTHER_KEYS - fields
-    assert not unknown, f"unknown keys of tapas_config: {sorted(unknown)}"
-    for key, values in UNSUPPORTED.items():
-        if tapas.get(key, values[0]) not in values:
-            raise golden.NotSupportedError(f"{key}={tapas[key]}")
-    kwargs = {key: tapas[key] for key in ENCODER_KEYS if key in tapas}
-    return tapas, golden.encoder_config(kwargs, tapas.get("bert_config"), length)
-
-
-def task_config(tapas: dict) -> TableQAConfig:
-    known = {field.name for field in dataclasses.fields(TableQAConfig)} - UNSUPPORTED.keys()
-    optional = ("answer_loss_cutoff",)
-    values = {k: v for k, v in tapas.items() if k in known and (v is not None or k in optional)}
-    values["operators"] = TAPAS_OPERATORS[: tapas["num_aggregation_labels"]]
-    importance = 0.0 if tapas.get("disable_per_token_loss") else 1.0
-    if not tapas.get("select_one_column"):
-        # The original's weight multiplies every token, labelled or not.
-        importance *= values.pop("positive_weight", TableQAConfig.positive_weight)
-        values["positive_weight"] = 1.0
-    return TableQAConfig(**values, cell_loss_importance=importance, count_padding=True)
-
-
-def load_batch(golden, entry: dict) -> dict[str, tf.Tensor]:
-    """The examples of an entry, from its file of inputs or the converted data that it names."""
-    if "inputs" in entry:
-        (path,) = golden.require(f"heads/{entry['inputs']}")
-        return {key: tf.constant(value) for key, value in read_arrays(path).items()}
-    rows = []
-    assert entry.get("batch"), f"expected a batch of (file, position), got {entry.get('batch')!r}"
-    for source, position in entry["batch"]:
-        (path,) = golden.require(f"data/{source}.json.gz")
-        features = load(path)["examples"][position]["features"]
-        assert features, f"expected features of example {position} in {path.name}, which has none"
-        rows.append(features)
-    batch = {}
-    for key, feature in rows[0].items():
-        if feature["kind"] != "bytes_list" and key != "table_id_hash":
-            dtype = np.int32 if feature["kind"] == "int64_list" else np.float32
-            batch[key] = tf.constant(np.array([row[key]["values"] for row in rows], dtype))
-    return batch
+    compare_arrays("heads", name, actual, expected, TOLERANCE, **options)

@@ -10,6 +10,7 @@ those sentences; on the real ones, which have none, for the choice that is made 
 
 import dataclasses
 import itertools
+import pathlib
 import re
 import zipfile
 from collections import Counter
@@ -21,19 +22,20 @@ import pytest
 from mate_tf.datasets.hybridqa import expand_cells, expand_with, read_hybridqa, score_sentences
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
-from mate_tf.features.normalization import normalize_words
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.pointr.answering import cell_text
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
+from tests import golden_tally
 from tests.golden import interactions
+from tests.golden.comparison import GOLDEN, GOLDEN_REAL, Golden
 
 FAMILY = "hybridqa"
 # The options of passages; the others are those of every conversion.
 OF_PASSAGES = "entity_descriptions_sentence_limit expand_entity_descriptions use_entity_title"
 # A folder of goldens, where in it the files and the input are.
-SYNTHETIC = ("golden", "data/", "data/hybridqa_mini_input")
-REAL = ("golden_real", "", "inputs/hybridqa_mini")
+SYNTHETIC = (GOLDEN, "data/", "data/hybridqa_mini_input")
+REAL = (GOLDEN_REAL, "", "inputs/hybridqa_mini")
 INTERACTIONS = [
     (*SYNTHETIC, "train", "hybridqa_interactions_train"),
     (*SYNTHETIC, "dev", "hybridqa_interactions_dev"),
@@ -46,31 +48,21 @@ LINKS = _EXTENSION.format("AnnotatedText.annotated_cell")
 PASSAGES = _EXTENSION.format("AnnotationDescription.annotation_descriptions")
 
 
-@pytest.fixture
-def unpacked(tmp_path):
-    """The folder with a golden folder's input, in the layout of the release."""
-
-    def unpack(folder, source):
-        input_dir, archive = folder.require(source, f"{source}/WikiTables-WithLinks.zip")
-        with zipfile.ZipFile(archive) as file:
-            file.extractall(tmp_path)
-        (tmp_path / "released_data").symlink_to((input_dir / "released_data").resolve())
-        return tmp_path
-
-    return unpack
+def unpacked(path: pathlib.Path, folder: Golden, source: str) -> pathlib.Path:
+    """A golden folder's input, in the layout of the release, at a path."""
+    input_dir, archive = folder.require(source, f"{source}/WikiTables-WithLinks.zip")
+    with zipfile.ZipFile(archive) as file:
+        file.extractall(path)
+    (path / "released_data").symlink_to((input_dir / "released_data").resolve())
+    return path
 
 
-@pytest.fixture
-def read_split(unpacked):
-    """Reads a split of a golden folder's input: its questions, supervised, by their ids."""
-
-    def read(folder, source, split) -> dict[str, tuple[LinkedTable, Question]]:
-        return {
-            question.question_id: (linked, supervised(linked, question))
-            for linked, question in read_hybridqa(unpacked(folder, source), split, original=True)
-        }
-
-    return read
+def read_split(directory: pathlib.Path, split: str) -> dict[str, tuple[LinkedTable, Question]]:
+    """The questions of a split, supervised, by their ids."""
+    return {
+        question.question_id: (linked, supervised(linked, question))
+        for linked, question in read_hybridqa(directory, split, original=True)
+    }
 
 
 def supervised(linked: LinkedTable, question: Question) -> Question:
@@ -81,10 +73,9 @@ def supervised(linked: LinkedTable, question: Question) -> Question:
 
 
 @pytest.mark.parametrize(("folder", "place", "source", "split", "name"), INTERACTIONS)
-def test_what_is_read_equals_the_originals(request, read_split, folder, place, source, split, name):
-    folder = request.getfixturevalue(folder)
+def test_what_is_read_equals_the_originals(tmp_path, folder, place, source, split, name):
     (file,) = folder.require(f"{place}{name}.json.gz")
-    read = read_split(folder, source, split)
+    read = read_split(unpacked(tmp_path, folder, source), split)
     for interaction in interactions.load(file):
         (asked,) = interaction["questions"]
         linked, question = interactions.of_question(read, asked["id"])
@@ -98,22 +89,17 @@ def test_what_is_read_equals_the_originals(request, read_split, folder, place, s
         ] == [[links(cell) for cell in row["cells"]] for row in interaction["table"]["rows"]]
         everything = [*linked.distinct_passages(), *linked.other_passages]
         assert dict(everything) == interaction[PASSAGES]["descriptions"]
-        folder.tally.compared[FAMILY].append((f"{name} {question.question_id}", 0.0, 0.0))
+        golden_tally.compared(FAMILY, f"{name} {question.question_id}", 0.0, 0.0)
 
 
 def links(cell: dict) -> list[str]:
     return [link["identifier"] for link in cell.get(LINKS, {}).get("annotations", ())]
 
 
-def pytest_generate_tests(metafunc) -> None:
-    interactions.parametrize_goldens(metafunc, interactions.CELL_SELECTION)
-
-
-def test_features_equal_the_originals(request, read_split, conversion):
-    folder = request.getfixturevalue(conversion.fixture)
-    _, place, source = SYNTHETIC if conversion.fixture == "golden" else REAL
-    name = conversion.name
-    file, vocab_file = folder.require(f"{place}{name}.json.gz", f"{place}vocab.txt")
+@interactions.each_conversion(interactions.CELL_SELECTION)
+def test_features_equal_the_originals(tmp_path, conversion):
+    folder, place, source = SYNTHETIC if conversion.golden is GOLDEN else REAL
+    file, vocab_file = conversion.require(f"{conversion.name}.json.gz", "vocab.txt")
     golden = interactions.load(file)
     options = golden["meta"]["config"]
     assert options.get("expand_entity_descriptions"), f"expected cells with passages, got {options}"
@@ -125,7 +111,7 @@ def test_features_equal_the_originals(request, read_split, conversion):
     builder = FeatureBuilder(Wordpiece(vocab_file), config)
     limit = options.get("entity_descriptions_sentence_limit", 5)
     with_titles = options.get("use_entity_title", False)
-    read = read_split(folder, source, split.group())
+    read = read_split(unpacked(tmp_path, folder, source), split.group())
     actual, expected = [], []
     for example in golden["examples"]:
         assert "error" not in example, f"expected features only, got {example['error']!r}"
@@ -139,7 +125,7 @@ def test_features_equal_the_originals(request, read_split, conversion):
                 break
         actual.append(features)
         expected.append(example["features"])
-    interactions.compare_examples(folder, name, actual, expected)
+    interactions.compare_examples(conversion.name, actual, expected)
 
 
 def expansions(
@@ -154,13 +140,6 @@ def expansions(
     for choice in itertools.combinations(tied, places):
         chosen = {sentences[i] for i in (*sure, *choice)}
         yield expand_with(linked, chosen, with_titles, original=True)
-
-
-def test_words_of_texts_equal_the_originals(golden):
-    (file,) = golden.require("data/text_goldens.json.gz")
-    texts, expected = zip(*interactions.load(file)["hybridqa_normalize"], strict=True)
-    assert tuple(map(normalize_words, texts)) == expected
-    golden.tally.compared[FAMILY].append(("normalize_words", 0.0, 0.0))
 
 
 # The cells to read are all that hold the answer ("default"), in addition as many others drawn from
@@ -183,14 +162,13 @@ TO_READ = [
 @pytest.mark.parametrize(
     ("folder", "place", "source", "split", "name", "traced", "others"), TO_READ
 )
-def test_cells_to_read_are_alike(
-    request, unpacked, folder, place, source, split, name, traced, others
-):
-    folder = request.getfixturevalue(folder)
+def test_cells_to_read_are_alike(tmp_path, folder, place, source, split, name, traced, others):
     (file,) = folder.require(f"{place}{name}.json.gz")
     read = {
         question.question_id: (linked, question)
-        for linked, question in read_hybridqa(unpacked(folder, source), split, traced=True)
+        for linked, question in read_hybridqa(
+            unpacked(tmp_path, folder, source), split, traced=True
+        )
     }
     found = Counter[str]()
     texts: dict[str, list[str]] = {}
@@ -218,7 +196,7 @@ def test_cells_to_read_are_alike(
             assert drawn.keys() == {*answers}
         if not traced:
             assert len(originals) == len(answers) * (1 + others)
-        folder.tally.compared[FAMILY].append((f"{name} {id_}", 0.0, 0.0))
+        golden_tally.compared(FAMILY, f"{name} {id_}", 0.0, 0.0)
 
 
 def answer_cells(linked, question, traced: bool):

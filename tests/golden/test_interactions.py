@@ -3,6 +3,7 @@
 import pytest
 
 from mate_tf.datasets.interactions import Placed, message_class, read_messages, table_of
+from tests.golden.comparison import GOLDEN
 from tests.golden.interactions import answers, coordinates, load, to_table
 
 NAMES = (
@@ -13,8 +14,8 @@ NAMES = (
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_field_that_is_read_equals(golden, name):
-    (file, listed) = golden.require(f"data/{name}.tfrecord", f"data/{name}.json.gz")
+def test_every_field_that_is_read_equals(name):
+    (file, listed) = GOLDEN.require(f"data/{name}.tfrecord", f"data/{name}.json.gz")
     messages = [placed.message for placed in read_messages(file)]
     expected = load(listed)
     assert len(messages) == len(expected) > 0
@@ -35,8 +36,8 @@ def test_every_field_that_is_read_equals(golden, name):
             assert question.text == asked.get("text", "")
 
 
-def test_the_text_format_of_the_corpus_is_read(golden):
-    (file,) = golden.require("data/pretrain_interactions.txtpb")
+def test_the_text_format_of_the_corpus_is_read():
+    (file,) = GOLDEN.require("data/pretrain_interactions.txtpb")
     found = list(read_messages(file))
     assert [placed.where for placed in found][:2] == [
         f"(file '{file}', line 1)",

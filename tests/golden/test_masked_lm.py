@@ -8,44 +8,31 @@ from mate_tf.features.wordpiece import Wordpiece
 from tests.golden.interactions import (
     MASKED_LM,
     compare_examples,
+    each_conversion,
     load,
-    parametrize_goldens,
     to_table,
 )
 
 # The original's program creates these by its flags' defaults, which are those of the other files.
 BEAM = "pretrain (create_pretrain_examples_main"
 BEAM_DEFAULTS_OF = "pretrain_128"
-# vocab_file is read; the others are the defaults of the original where they are absent.
-OPTIONS = set(
-    (
-        "always_continue_cells concatenate_snippets masked_lm_prob max_column_id "
-        "max_predictions_per_seq max_question_length max_row_id max_seq_length "
-        "min_question_length random_seed strip_column_names vocab_file"
-    ).split()
-)
-
-
-def pytest_generate_tests(metafunc) -> None:
-    parametrize_goldens(metafunc, MASKED_LM)
+# The original's options by our names.
+OPTIONS = {
+    **{name: name for name in "max_seq_length max_column_id max_row_id strip_column_names".split()},
+    "max_predictions_per_seq": "max_predictions",
+    "masked_lm_prob": "masking_probability",
+    "min_question_length": "min_text_length",
+    "max_question_length": "max_text_length",
+    "concatenate_snippets": "join_texts",  # by default, which is the same
+    "always_continue_cells": "whole_cells",
+}
 
 
 def to_config(options):
-    unknown = sorted(options.keys() - OPTIONS)
-    assert not unknown, f"expected the original's options {sorted(OPTIONS)}, got {unknown}"
-    return MaskedLmConfig(
-        max_seq_length=options["max_seq_length"],
-        max_predictions=options["max_predictions_per_seq"],
-        masking_probability=options["masked_lm_prob"],
-        min_text_length=options["min_question_length"],
-        max_text_length=options["max_question_length"],
-        join_texts=options.get("concatenate_snippets", True),
-        whole_cells=options["always_continue_cells"],
-        strip_column_names=options["strip_column_names"],
-        max_column_id=options["max_column_id"],
-        max_row_id=options["max_row_id"],
-        original_conversion=True,
-    )
+    differing = options.keys() ^ OPTIONS.keys()
+    assert differing <= {"concatenate_snippets", "random_seed", "vocab_file"}, options
+    values = {name: options[theirs] for theirs, name in OPTIONS.items() if theirs in options}
+    return MaskedLmConfig(**values, original_conversion=True)
 
 
 def convert(builder, interaction, seed, negatives):
@@ -57,13 +44,14 @@ def convert(builder, interaction, seed, negatives):
         yield builder.build(table, texts, rng, negative)
 
 
-def test_examples_equal_the_originals(folder, conversion):
+@each_conversion(MASKED_LM)
+def test_examples_equal_the_originals(conversion):
     if conversion.entry["kind"].startswith(BEAM):
-        check_pipeline(folder, conversion)
+        check_pipeline(conversion)
         return
     options = conversion.entry["config"]
     names = (f"{conversion.name}.json.gz", f"{conversion.source}.json.gz", options["vocab_file"])
-    example_file, interaction_file, vocab_file = folder.require(*map(conversion.path, names))
+    example_file, interaction_file, vocab_file = conversion.require(*names)
     examples = load(example_file)["examples"]
     interactions = {interaction["id"]: interaction for interaction in load(interaction_file)}
     builder = MaskedLmBuilder(Wordpiece(vocab_file), to_config(options))
@@ -80,12 +68,12 @@ def test_examples_equal_the_originals(folder, conversion):
         for key, of_interaction in negatives.items()
         for example in convert(builder, interactions[key], options["random_seed"], of_interaction)
     ]
-    compare_examples(folder, conversion.name, actual, [example["features"] for example in examples])
+    compare_examples(conversion.name, actual, [example["features"] for example in examples])
 
 
-def check_pipeline(folder, conversion) -> None:
+def check_pipeline(conversion) -> None:
     """The examples of the original's program, which are in no order."""
-    index = folder.load_index(conversion.folder)
+    index = conversion.golden.load_index(conversion.part)
     entry, options = conversion.entry, index[BEAM_DEFAULTS_OF]["config"]
     assert entry["config"]["max_seq_length"] == options["max_seq_length"]
     names = (
@@ -94,9 +82,7 @@ def check_pipeline(folder, conversion) -> None:
         f"{index[BEAM_DEFAULTS_OF]['source']}.json.gz",
         options["vocab_file"],
     )
-    example_file, input_file, interaction_file, vocab_file = folder.require(
-        *map(conversion.path, names)
-    )
+    example_file, input_file, interaction_file, vocab_file = conversion.require(*names)
     text = input_file.read_text(encoding="utf-8")
     interactions = {interaction["id"]: interaction for interaction in load(interaction_file)}
     builder = MaskedLmBuilder(Wordpiece(vocab_file), to_config(options))
@@ -109,4 +95,4 @@ def check_pipeline(folder, conversion) -> None:
     expected = [example["features"] for example in load(example_file)["examples"]]
     actual.sort(key=lambda example: list(example["input_ids"]))
     expected.sort(key=lambda example: example["input_ids"]["values"])
-    compare_examples(folder, conversion.name, actual, expected)
+    compare_examples(conversion.name, actual, expected)

@@ -9,7 +9,6 @@ Shapes: B batch, S sequence.
 
 import ast
 import csv
-import itertools
 import json
 from typing import Any, NamedTuple
 
@@ -26,8 +25,8 @@ from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.batches import read_records
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig
-from tests.golden.comparison import Golden
-from tests.golden.test_heads import supported_config, task_config
+from tests.golden.comparison import GOLDEN, NotSupportedError, compare, each_of
+from tests.golden.heads import built, supported_config, task_config
 
 TOLERANCE = 1e-5
 
@@ -35,7 +34,6 @@ TOLERANCE = 1e-5
 class Run(NamedTuple):
     """A prediction file of the original, and the examples that it is about."""
 
-    golden: Golden
     tapas: dict[str, Any]  # its config
     encoder_config: EncoderConfig
     features: TokenFeatures  # int32 [B, S]
@@ -45,36 +43,13 @@ class Run(NamedTuple):
 
     def outputs(self, model_class, config) -> dict[str, np.ndarray]:
         """What a model with the checkpoint's weights makes of the examples."""
-        model = model_class(self.encoder_config, config)
-        model.build()
-        report = self.golden.load_weights(model)
-        assert not report.new, report
+        model = built(GOLDEN, model_class(self.encoder_config, config))
         return {name: value.numpy() for name, value in model(self.features).items()}
 
 
-# Which test compares the predictions of a task; TabFact's have both cells and classes.
-TASKS = {
-    "test_cells_and_aggregations_are_the_originals": (
-        *("HYBRIDQA", "SQA", "TABFACT", "WIKISQL", "WIKISQL_SUPERVISED", "WTQ"),
-    ),
-    "test_classes_are_the_originals": ("TABFACT",),
-    "test_spans_are_the_originals": ("HYBRIDQA_RC",),
-}
-
-
-def pytest_generate_tests(metafunc) -> None:
-    tasks = TASKS.get(metafunc.function.__name__)
-    if tasks is None:
-        return
-    index = metafunc.config.golden.load_index("e2e")
-    names = [name for name, entry in index.items() if entry["task"] in tasks]
-    none = [pytest.param("", marks=pytest.mark.skip("no predictions in the golden folder"))]
-    metafunc.parametrize("name", names or none)
-
-
-def test_each_task_with_predictions_is_compared(golden):
-    tasks = {entry["task"] for entry in golden.load_index("e2e").values()}
-    assert tasks <= set(itertools.chain(*TASKS.values()))
+# The tasks whose predictions are compared; TabFact's have both cells and classes.
+OF_CELLS = {"HYBRIDQA", "SQA", "TABFACT", "WIKISQL", "WIKISQL_SUPERVISED", "WTQ"}
+OF_SPANS = {"HYBRIDQA_RC"}
 
 
 @pytest.fixture
@@ -93,22 +68,9 @@ def run(golden, name) -> Run:
     assert keys == asked, f"{name}: other questions in the records than in the predictions"
     features = TokenFeatures.from_dict(batch)
     sizes = np.max([features.row_ids, features.column_ids], axis=2).T.clip(1).tolist()
-    try:
-        tapas, encoder_config = supported_config(golden, entry, features.input_ids.shape[1])
-    except golden.NotSupportedError as error:
-        golden.not_compared("predictions", name, str(error))
-    return Run(
-        golden,
-        tapas,
-        encoder_config,
-        features,
-        [
-            Table(("",) * max(width, 1), (("",) * max(width, 1),) * max(height, 1))
-            for height, width in sizes
-        ],
-        lines,
-        str(vocab_file),
-    )
+    tapas, encoder_config = supported_config(golden, entry, features.input_ids.shape[1])
+    tables = [Table(("",) * width, (("",) * width,) * height) for height, width in sizes]
+    return Run(tapas, encoder_config, features, tables, lines, str(vocab_file))
 
 
 def token_runs(probabilities, ids, rows, columns) -> list[dict[str, Any]]:
@@ -132,6 +94,7 @@ def token_runs(probabilities, ids, rows, columns) -> list[dict[str, Any]]:
     return found
 
 
+@each_of("e2e", lambda _, entry: entry["task"] in OF_CELLS)
 def test_cells_and_aggregations_are_the_originals(golden, name, run):
     config = task_config(run.tapas)
     outputs = run.outputs(TableQuestionAnswering, config)
@@ -160,12 +123,13 @@ def test_cells_and_aggregations_are_the_originals(golden, name, run):
         if "pred_aggr" in line:
             chosen = int(outputs["aggregation_logits"][index].argmax())
             assert chosen == int(line["pred_aggr"]), where
-    golden.compare("predictions", f"{name} scores", scores, expected_scores, TOLERANCE)
+    compare("predictions", f"{name} scores", scores, expected_scores, TOLERANCE)
 
 
+@each_of("e2e", lambda _, entry: entry["task"] == "TABFACT")
 def test_classes_are_the_originals(golden, name, run):
     if (num_classes := run.tapas["num_classification_labels"]) != 2:
-        golden.not_compared("predictions", name, f"{num_classes} classes")
+        raise NotSupportedError(f"{num_classes} classes")
     config = ClassificationConfig()
     outputs = run.outputs(SequenceClassification, config)
     answers = spans.decode_classes(config, outputs)
@@ -173,9 +137,10 @@ def test_classes_are_the_originals(golden, name, run):
     # Of two classes the file has the difference of their logits.
     logits = outputs["class_logits"][:, 1] - outputs["class_logits"][:, 0]
     expected = [float(line["logits_cls"]) for line in run.lines]
-    golden.compare("predictions", f"{name} logits", logits, expected, TOLERANCE)
+    compare("predictions", f"{name} logits", logits, expected, TOLERANCE)
 
 
+@each_of("e2e", lambda _, entry: entry["task"] in OF_SPANS)
 def test_spans_are_the_originals(golden, name, run):
     config = SpanReadingConfig(kind=run.tapas["span_prediction"])
     outputs = run.outputs(SpanReading, config)
@@ -200,4 +165,4 @@ def test_spans_are_the_originals(golden, name, run):
         assert answers[index].text == " ".join(pieces).replace(" ##", "")
     scores = outputs["span_logits"].max(axis=1)
     expected_scores = [line["answers"][0]["score"] for line in run.lines]
-    golden.compare("predictions", f"{name} scores", scores, expected_scores, TOLERANCE)
+    compare("predictions", f"{name} scores", scores, expected_scores, TOLERANCE)

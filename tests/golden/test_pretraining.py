@@ -1,5 +1,7 @@
 """Pre-training against the original: predictions, losses, first update, rates, six steps."""
 
+from typing import Any
+
 import keras
 import numpy as np
 import pytest
@@ -9,23 +11,14 @@ from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
 from mate_tf.weights.loading import variables_by_name
-from tests.golden.comparison import read_arrays
-from tests.golden.test_heads import load_batch
+from tests.golden.comparison import compare, compare_arrays, each_of, read_arrays
+from tests.golden.heads import load_batch
 
 # A float32 weight of about 1 is rounded by 6e-8, the update of 1e-3 is 1e-5 off (1 - beta_2).
 OF_ONE_UPDATE = 2e-7
 TOLERANCE = 1e-5
 SCHEDULE = ("init_lr", "num_train_steps", "num_warmup_steps")
 OPTIONS = {*SCHEDULE, "gradient_accumulation_steps", "grad_clipping"}
-
-
-def pytest_generate_tests(metafunc) -> None:
-    index = metafunc.config.golden.load_index("heads")
-    kind = "pretrain_" if metafunc.function is test_predictions_and_losses_equal else "train_"
-    names = [name for name in index if name.startswith(kind)]
-    if metafunc.function is test_first_update_and_rates_are_the_originals:
-        names = [name for name in names if index[name]["optimizer"].keys() == set(SCHEDULE)]
-    metafunc.parametrize("name", names or [pytest.param("", marks=pytest.mark.skip("no heads"))])
 
 
 def pretraining_model(golden, entry: dict, sequence_length: int) -> MaskedLanguageModel:
@@ -41,14 +34,12 @@ def pretraining_model(golden, entry: dict, sequence_length: int) -> MaskedLangua
     return model
 
 
+@each_of("heads", lambda name, _: name.startswith("pretrain_"))
 def test_predictions_and_losses_equal(golden, name):
     entry = golden.load_index("heads")[name]
     (path,) = golden.require(f"heads/{name}.npz")
     batch = load_batch(golden, entry)
-    try:
-        model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
-    except golden.NotSupportedError as error:
-        golden.not_compared("pretraining", name, str(error))
+    model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
     features = TokenFeatures.from_dict(batch)
     outputs = model(features, batch["masked_lm_positions"])
     losses = model.compute_task_loss(batch, outputs)
@@ -71,10 +62,15 @@ def test_predictions_and_losses_equal(golden, name):
     is_masked = np.reshape(batch["masked_lm_weights"], [-1]) > 0  # [B P]; others have no loss
     counts = {"sequence_output": real, "masked_lm_example_loss": is_masked}
     arrays = read_arrays(path)
-    golden.compare_arrays("pretraining", name, actual, arrays, TOLERANCE, counts=counts)
+    compare_arrays("pretraining", name, actual, arrays, TOLERANCE, counts=counts)
+
+
+def is_plain(name: str, entry: Any) -> bool:
+    return name.startswith("train_") and entry["optimizer"].keys() == set(SCHEDULE)
 
 
 @pytest.mark.medium
+@each_of("heads", is_plain)
 def test_first_update_and_rates_are_the_originals(golden, name):
     described = golden.load_index("heads")[name]
     peak, num_steps, warmup = (described["optimizer"][key] for key in SCHEDULE)
@@ -83,7 +79,7 @@ def test_first_update_and_rates_are_the_originals(golden, name):
     schedule = WarmupLinearDecay(peak, num_steps, warmup)
     rates = described["learning_rate_used_at_each_step"]
     actual_rates = [float(schedule(step)) for step in range(len(rates))]
-    golden.compare("optimizer", f"{name} learning rates", actual_rates, rates, 1e-9)
+    compare("optimizer", f"{name} learning rates", actual_rates, rates, 1e-9)
 
     checkpoint = tf.train.load_checkpoint(str(golden.directory / "ckpt/pretraining/model.ckpt"))
     names = [key.removeprefix("grad0:") for key in arrays.files if key.startswith("grad0:")]
@@ -102,10 +98,11 @@ def test_first_update_and_rates_are_the_originals(golden, name):
 
     for key, variable in zip(names, variables[:-1], strict=True):
         expected = arrays[f"after1:{key}"]
-        golden.compare("optimizer", f"{name} {key}", variable.numpy(), expected, OF_ONE_UPDATE)
+        compare("optimizer", f"{name} {key}", variable.numpy(), expected, OF_ONE_UPDATE)
 
 
 @pytest.mark.medium
+@each_of("heads", lambda name, _: name.startswith("train_"))
 def test_six_steps_are_the_originals(golden, name):
     """Losses, first gradients, and weights after the first and the last step.
 
@@ -118,10 +115,7 @@ def test_six_steps_are_the_originals(golden, name):
     batch = load_batch(golden, entry)
     unknown = entry["optimizer"].keys() - OPTIONS
     assert not unknown, f"unknown options of the optimizer: {sorted(unknown)}"
-    try:
-        model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
-    except golden.NotSupportedError as error:
-        golden.not_compared("optimizer", name, str(error))
+    model = pretraining_model(golden, entry, batch["input_ids"].shape[1])
     variables = variables_by_name(model)
     num_parts = entry["optimizer"].get("gradient_accumulation_steps", 1)
     rates = entry["learning_rate_used_at_each_step"][num_parts - 1 :: num_parts]
@@ -159,10 +153,10 @@ def test_six_steps_are_the_originals(golden, name):
     losses.append(compute()[0])
 
     recorded_losses = entry["losses_before_each_step_and_final"]
-    golden.compare("optimizer", f"{name} losses", losses, recorded_losses, TOLERANCE)
+    compare("optimizer", f"{name} losses", losses, recorded_losses, TOLERANCE)
     norm = entry["global_grad_norm_step0"]
     actual_norm = tf.linalg.global_norm(list(of_path.values()))
-    golden.compare("optimizer", f"{name} norm", actual_norm, norm, TOLERANCE)
+    compare("optimizer", f"{name} norm", actual_norm, norm, TOLERANCE)
     # The counter is of the parts since the last update.
     expected = {key: v for key, v in read_arrays(path).items() if not key.endswith(":counter")}
-    golden.compare_arrays("optimizer", name, found, expected, TOLERANCE)
+    compare_arrays("optimizer", name, found, expected, TOLERANCE)

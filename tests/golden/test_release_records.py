@@ -23,6 +23,7 @@ from mate_tf.training.config import (
     TableQATrainingConfig,
 )
 from mate_tf.training.run import train_run
+from tests.golden.comparison import GOLDEN
 from tests.golden.interactions import load, to_question, to_table
 from tests.small import assert_same, small_encoder
 
@@ -75,12 +76,12 @@ def write(paths, records, compression):
 
 
 @pytest.fixture(scope="module", params=CASES)
-def case(request, golden, tmp_path_factory):
+def case(request, tmp_path_factory):
     """A folder of the release, and one of mate_tf with the same records and their questions."""
     name, config, *names = CASES[request.param]
     length = int(name.rpartition("_")[2])
     config = dataclasses.replace(config, max_seq_length=length)
-    (file, vocabulary) = golden.require(f"data/{name}.tfrecord", "data/vocab.txt")
+    (file, vocabulary) = GOLDEN.require(f"data/{name}.tfrecord", "data/vocab.txt")
     release, own = (tmp_path_factory.mktemp(of) for of in ("release", "own"))
     found = tf.data.TFRecordDataset(str(file), detect_compression(str(file)))
     records = list(found.take(NUM_TRAIN + NUM_DEV).as_numpy_iterator())
@@ -105,7 +106,7 @@ def case(request, golden, tmp_path_factory):
         )
     write_conversion(own, conversion)
     if isinstance(config, TableQATrainingConfig):
-        (interactions,) = golden.require(
+        (interactions,) = GOLDEN.require(
             f"data/{name.replace('train_256', 'interactions_train')}.json.gz"
         )
         write_json_lines(own / "dev.jsonl", questions(load(interactions)))

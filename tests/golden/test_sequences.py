@@ -13,38 +13,25 @@ from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering
-from mate_tf.tables.operators import TAPAS_OPERATORS
-from mate_tf.task_configs import TableQAConfig
-from mate_tf.weights.initial import load_tf1_checkpoint
+from tests.golden.comparison import GOLDEN, compare
+from tests.golden.heads import built, supported_config, task_config
 from tests.golden.interactions import load, to_question, to_table
 
 FAMILY = "e2e"
-# Of the original's options those that its predictions hang on; they are named alike here.
-OPTIONS = tuple(
-    (
-        "select_one_column allow_empty_column_selection temperature max_num_columns max_num_rows"
-    ).split()
-)
 
 
 @pytest.fixture
-def predictor(golden):
-    (checkpoint,) = golden.require("ckpt/classifier_all/model.ckpt.index")
-    (vocab_file,) = golden.require("data/vocab.txt")
-    tapas = golden.load_index("e2e")["sqa"]["tapas_config"]
-    encoder = golden.encoder_config({}, tapas["bert_config"])
-    options = {name: tapas[name] for name in OPTIONS}
-    options["operators"] = TAPAS_OPERATORS[: tapas["num_aggregation_labels"]]
-    model = TableQuestionAnswering(encoder, TableQAConfig(**options))
-    model.build()
-    load_tf1_checkpoint(model, checkpoint.with_suffix(""))
+def predictor():
+    (vocab_file,) = GOLDEN.require("data/vocab.txt")
+    tapas, encoder = supported_config(GOLDEN, GOLDEN.load_index("e2e")["sqa"], length=256)
+    model = built(GOLDEN, TableQuestionAnswering(encoder, task_config(tapas)))
     limits = {"max_seq_length": 256, "max_column_id": 512, "max_row_id": 512}
     config = FeatureConfig(**limits, trim_cells=True, original_conversion=True)
     return Predictor(model, FeatureBuilder(Wordpiece(vocab_file), config))
 
 
-def test_each_question_selects_the_originals_cells_after_its_own_answers(golden, predictor):
-    predictions_file, interactions_file = golden.require(
+def test_each_question_selects_the_originals_cells_after_its_own_answers(predictor):
+    predictions_file, interactions_file = GOLDEN.require(
         "e2e/sqa_sequence.tsv", "data/sqa_interactions_train.json.gz"
     )
     pairs = [
@@ -82,8 +69,8 @@ def test_each_question_selects_the_originals_cells_after_its_own_answers(golden,
         assert set(found) == set(expected), question.question_id
         scores += [found[cell] for cell in sorted(found)]
         expected_scores += [expected[cell] for cell in sorted(found)]
-    golden.compare(FAMILY, "sqa_sequence questions", len(answered) - len(refused), len(rows), 0.0)
-    golden.compare(FAMILY, "sqa_sequence scores", np.array(scores), expected_scores, 1e-5)
+    compare(FAMILY, "sqa_sequence questions", len(answered) - len(refused), len(rows), 0.0)
+    compare(FAMILY, "sqa_sequence scores", np.array(scores), expected_scores, 1e-5)
     # The predicted history is not the gold one: with it, other cells would be selected.
     with_gold = {q.question_id: answer for _, q, answer in answer_all(pairs)}
     predicted = {q.question_id: answer for _, q, answer in answered}

@@ -17,7 +17,9 @@ from mate_tf.datasets.wtq import read_wtq
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
+from tests import golden_tally
 from tests.data_folders import WTQ
+from tests.golden.comparison import GOLDEN, GOLDEN_REAL, compare
 from tests.golden.interactions import coordinates, load, of_question, to_table
 from tests.small import cases
 
@@ -68,10 +70,10 @@ def builders(wordpiece) -> dict[str, FeatureBuilder]:
 @pytest.mark.medium
 @pytest.mark.parametrize("split", ["dev", "train"])
 @cases("at_most", SAMPLE, pytest.param(None, marks=pytest.mark.slow), ids=["sample", "all"])
-def test_questions_are_converted_as_by_the_original(golden_real, split, at_most):
-    outcome_file, vocab_file = golden_real.require(f"wtq_outcomes_{split}.json.gz", "vocab.txt")
+def test_questions_are_converted_as_by_the_original(split, at_most):
+    outcome_file, vocab_file = GOLDEN_REAL.require(f"wtq_outcomes_{split}.json.gz", "vocab.txt")
     if not WTQ.is_dir():
-        golden_real.skip_without(WTQ)
+        golden_tally.absent(WTQ)
     outcomes = load(outcome_file)
     wordpiece = Wordpiece(vocab_file)
     unlimited = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None, max_column_id=512))
@@ -120,19 +122,17 @@ def test_questions_are_converted_as_by_the_original(golden_real, split, at_most)
     for name, (actual, wanted) in reasons.items():
         different = [pair for pair in zip(actual, wanted, strict=True) if pair[0] != pair[1]]
         assert not different, f"{name}: {len(different)}, first {different[:3]}"
-        golden_real.compare(FAMILY, f"{split} {name}", len(actual) - len(different), len(wanted), 0)
+        compare(FAMILY, f"{split} {name}", len(actual) - len(different), len(wanted), 0)
     for name, (actual, wanted) in numbers.items():
-        golden_real.compare(FAMILY, f"{split} {name}", actual, wanted, 0.0)
+        compare(FAMILY, f"{split} {name}", actual, wanted, 0.0)
 
 
 @cases(
-    "folder, split, interactions, strict",
-    ("golden_real", "dev", "wtq_dev150_interactions", False),
-    ("golden", "training", "data/wtq_interactions_train", True),
+    "golden, split, release, interactions, strict",
+    (GOLDEN_REAL, "dev", "wtq_dev150_input", "wtq_dev150_interactions", False),
+    (GOLDEN, "training", "data/wtq_mini_input", "data/wtq_interactions_train", True),
 )
-def test_official_files_become_the_interactions(request, folder, split, interactions, strict):
-    golden = request.getfixturevalue(folder)
-    release = "wtq_dev150_input" if folder == "golden_real" else "data/wtq_mini_input"
+def test_official_files_become_the_interactions(golden, split, release, interactions, strict):
     directory, file = golden.require(release, f"{interactions}.json.gz")
     expected = {item["id"]: item for item in load(file)}
     read = 0
@@ -151,4 +151,4 @@ def test_official_files_become_the_interactions(request, folder, split, interact
         question = supervise(table, question, strict, original=True)
         assert question.answer_coordinates == coordinates(asked)
         assert question.answer_number == answer.get("float_value")
-    golden.compare(FAMILY, interactions, read, len(expected), 0.0)
+    compare(FAMILY, interactions, read, len(expected), 0.0)

@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 
 from mate_tf.evaluation.official import denotation_correct
+from tests.golden.comparison import GOLDEN_REAL, compare
 from tests.golden.interactions import load
 
 FAMILY = "wtq evaluator"
@@ -64,8 +65,8 @@ def gold_of(verdict: dict) -> list[str] | None:
     return [OF_ITEM[operation](item) for item in altered]
 
 
-def test_every_verdict_whose_gold_answer_follows_is_reproduced(golden_real):
-    (path,) = golden_real.require("wtq_evaluator_verdicts.json.gz")
+def test_every_verdict_whose_gold_answer_follows_is_reproduced():
+    (path,) = GOLDEN_REAL.require("wtq_evaluator_verdicts.json.gz")
     verdicts = load(path)
     not_told, compared, by_operation = [], Counter(), Counter()
     for verdict in verdicts:
@@ -77,7 +78,7 @@ def test_every_verdict_whose_gold_answer_follows_is_reproduced(golden_real):
         assert given == verdict["correct"], (verdict, gold)
         compared[verdict["correct"]] += 1
         by_operation[verdict["op"]] += 1
-    golden_real.compare(FAMILY, "verdicts", compared.total(), len(verdicts) - len(not_told), 0)
+    compare(FAMILY, "verdicts", compared.total(), len(verdicts) - len(not_told), 0)
     assert {verdict["op"] for verdict in not_told} <= set(UNDONE_ONLY_WHERE_RIGHT)
     assert len(not_told) < len(verdicts) / 100
     assert set(by_operation) == {verdict["op"] for verdict in verdicts}

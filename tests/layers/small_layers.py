@@ -79,6 +79,43 @@ def features_of(examples: Sequence[Sequence[Token]], length: int) -> TokenFeatur
     return token_features(**dict(zip(names, ids, strict=True)))
 
 
+def serialized(
+    rows: Sequence[int], columns: Sequence[int], question: int = 3, seed: int = 0, length: int = 0
+) -> tuple[TokenFeatures, list[int]]:
+    """A table's tokens in an order of its rows and columns, and their places in its first order.
+
+    Cells have one to three tokens, whose ids and ranks follow from the cell alone.
+    """
+    random = np.random.default_rng(seed)
+    tokens: list[tuple[Any, ...]] = [
+        ((0, 0, place), random.integers(0, 40), 0, 0, 0, 0) for place in range(question)
+    ]
+    content = {
+        (row, column): (random.integers(0, 40, random.integers(1, 4)), random.integers(0, 8))
+        for row in range(len(rows) + 1)
+        for column in range(1, len(columns) + 1)
+    }
+    for row_id, row in enumerate((0, *rows)):
+        for column_id, column in enumerate(columns, start=1):
+            ids, rank = content[row, column]
+            for place, id_ in enumerate(ids):
+                tokens.append(((row, column, place), id_, 1, column_id, row_id, rank))
+    keys, *values = zip(*tokens, strict=True)
+    names = ("input_ids", "segment_ids", "column_ids", "row_ids", "column_ranks")
+    features: dict[str, Any] = dict(zip(names, values, strict=True))
+    features["inv_column_ranks"] = features["column_ranks"]
+    features |= {"input_mask": [1] * len(keys), "part_of_speech_ids": [0] * len(keys)}
+    missing = max(0, length - len(keys))
+    padded = {name: np.pad(ids, (0, missing)) for name, ids in features.items()}
+    return token_features(**padded), sorted(range(len(keys)), key=keys.__getitem__)
+
+
+def in_first_order(encoder: Any, table: tuple[TokenFeatures, list[int]]) -> np.ndarray:
+    """The encoder's output [S, D] for what `serialized` gives."""
+    features, places = table
+    return encoder(features).sequence_output.numpy()[0][places]
+
+
 def random_features(length: int = 30) -> TokenFeatures:
     """Two examples with values in all features, whose first ends after 16 tokens."""
     random = np.random.default_rng(0)

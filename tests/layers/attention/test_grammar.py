@@ -90,11 +90,7 @@ def test_the_first_token_attends_to_all_is_attended_by_all_and_each_to_itself(ta
 
 
 def layer_and_inputs(attention: AttentionConfig):
-    layer = SelfAttention(HEADS, HEAD_SIZE, attention)
-    layer.build((None, None, small.HIDDEN))
-    random = np.random.default_rng(0)
-    for weight in layer.weights:
-        weight.assign(random.normal(0, 0.5, weight.shape))
+    layer = small.random_weights(SelfAttention(HEADS, HEAD_SIZE, attention))
     return layer, small.hidden_states(1, len(TAGS))
 
 

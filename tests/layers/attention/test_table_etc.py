@@ -5,8 +5,6 @@ import dataclasses
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
@@ -109,38 +107,6 @@ def test_both_evaluators_equal_the_definition(share):
     for layer in layers:
         actual = small.context_of(layer, inputs, features)
         np.testing.assert_allclose(actual * counts, expected * counts, atol=small.TOLERANCE)
-
-
-@pytest.mark.medium
-@settings(max_examples=60)
-@given(
-    examples=st.lists(small.ANY_TOKENS, min_size=1, max_size=3)
-    | small.TABLES.map(lambda table: [table]),
-    length=st.integers(1, 60),
-    size=st.sampled_from([2, 6, 12, 16]),
-    radius=st.integers(1, 20),
-    max_distance=st.integers(0, 14),
-)
-def test_equals_all_pairs_for_any_tokens(examples, length, size, radius, max_distance):
-    config = TableETCConfig(
-        num_global_tokens=size,
-        local_radius=radius,
-        max_relative_distance=max_distance,
-        share_global_tokens=size < 12,
-    )
-    inputs, features = inputs_of(examples, length, config)
-    actual, expected = (layer(inputs, features) for layer in by_blocks_and_all_pairs(config))
-    small.assert_same_where(compared(features, config), actual, expected)
-
-
-@pytest.mark.parametrize("radius", [1, 4, 7, 30])
-def test_gradients_equal_those_of_all_pairs(radius):
-    config = dataclasses.replace(SMALL, local_radius=radius)
-    inputs, features = inputs_of([TABLE, TABLE[:9], []], 21)
-    layers = by_blocks_and_all_pairs(config)
-    small.assert_same_gradients(
-        *(small.gradients(x, inputs, features, compared(features)) for x in layers)
-    )
 
 
 def test_labels_start_without_effect_and_it_is_no_architecture_of_patterns():

@@ -1,7 +1,6 @@
 """All that the pattern allows, tile by tile in rounds: against the dense evaluation."""
 
 import dataclasses
-import os
 import subprocess
 import sys
 from typing import Any
@@ -9,8 +8,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import tiles
@@ -27,7 +24,8 @@ from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
 from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan, tiles_meet
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
-from tests.small import ROOT, cases
+from tests.layers.attention.test_evaluators import tile_by_tile
+from tests.small import cases
 
 TABLE = [small.QUESTION] * 3 + small.cells(6, 3)
 NUMBERS = [1, 600, 2**20]  # of a round: for two heads and tiles of 4 tokens, 1, 9 and all pairs
@@ -39,48 +37,9 @@ RELATIONS = [
 ]
 
 
-def tiled_and_dense(ratio: float = 0.5, tile: int = 4, **options):
-    common: dict[str, Any] = {"architecture": "mate", "row_heads_ratio": ratio, **options}
-    tiled = AttentionConfig(evaluator="multi_view", bucket_size=tile, coverage=1.0, **common)
-    dense = AttentionConfig(evaluator="dense", bucket_size=0, **common)
-    return small.random_weights(SelfAttention(4, 4, tiled), SelfAttention(4, 4, dense))
-
-
-@settings(max_examples=75, deadline=None, derandomize=True)
-@given(
-    examples=st.lists(small.ANY_TOKENS, min_size=1, max_size=3),
-    more=st.integers(1, 4),
-    tile=st.integers(1, 12),
-    ratio=st.sampled_from([0.0, 0.25, 0.5, 1.0]),
-    options=st.sampled_from(RELATIONS),
-    numbers=st.sampled_from(NUMBERS),
-)
-def equals_the_pattern(examples, more, tile, ratio, options, numbers):
-    length = max(map(len, examples)) + more
-    features = small.features_of(examples, length)
-    tiled, dense = tiled_and_dense(ratio, tile, **options)
-    inputs = small.hidden_states(len(examples), length)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(tiles, "_NUMBERS", numbers)
-        found = tiled(inputs, features)
-    small.assert_same_where(features.input_mask, found, dense(inputs, features))
-
-
-@pytest.mark.medium
-def test_equals_the_pattern_for_any_tokens():
-    """In a process without oneDNN, for that of TensorFlow 2.20 fails on tensors of a few numbers.
-
-    With AVX-512 it cannot execute a primitive, or damages memory.
-    """
-    program = "from tests.layers.attention.test_tiles import equals_the_pattern as check; check()"
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        cwd=ROOT,
-        env=os.environ | {"TF_ENABLE_ONEDNN_OPTS": "0"},
-        capture_output=True,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr[-3000:]
+def tiled_and_dense(tile: int = 4, **options):
+    pair = tile_by_tile(options, row_heads_ratio=0.5, bucket_size=tile)
+    return small.random_weights(*(SelfAttention(4, 4, attention) for attention in pair))
 
 
 def test_tiles_of_one_column_and_of_the_question_meet_and_come_first_in_a_plan():
