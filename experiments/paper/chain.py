@@ -101,7 +101,8 @@ def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]
             folder.mkdir(parents=True, exist_ok=True)
             beside = None if is_remote(folder) else folder
             texts = scratch.enter_context(tempfile.TemporaryDirectory(dir=beside))
-            files = Files(task, source, texts, _VOCAB.value)
+            folders = {"input_dir": source, "output_dir": texts, "vocab_file": _VOCAB.value}
+            files = Files(task=task, **folders)
             yield write_statements(files, StatementsConfig(), ("synthetic", "counterfactual"))
             creation = dataclasses.replace(creation, task="JSONL", input_dir=texts)
         yield from create_records(creation, FeatureConfig(length, trim_cells=True))

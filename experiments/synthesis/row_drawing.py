@@ -7,18 +7,17 @@ import random
 import re
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
+from experiments.synthesis import WORDS
 from experiments.synthesis.drawn import Drawn, round_between
 from experiments.synthesis.typed_table import TypedTable, need, pick
 from mate_tf.features.numeric import Date
-from mate_tf.reading.text_files import read_json
 
 _FEWEST = 3  # columns of a series
 _SERIES = {
     unit: [{*names.lower().split(",")} for names in lists]
-    for unit, lists in read_json(Path(__file__).with_name("words.json"))["series"].items()
+    for unit, lists in WORDS["series"].items()
 }
 _PATTERNS = {
     "year": re.compile(r"(?:19|20)\d\d"),

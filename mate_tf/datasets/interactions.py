@@ -1,10 +1,9 @@
 """Interactions of TAPAS's release: a table and the questions about it, as protocol buffers.
 
-A folder has a file for each split, or several: NAME.txtpb, one message in text format on a line;
-NAME.pbtxt, one message; or NAME.tfrecord, binary messages; each with .gz or without, whole or in
-shards. NAME begins with the split's; random-split-1-train is train too, and so is interactions,
-the name of the corpus that the papers pre-train on. The folder may be in its subfolder
-interactions, as run_task_main writes it.
+A folder, or its subfolder interactions, has files of each split: NAME.txtpb, one message in text
+format on a line; NAME.pbtxt, one message; or NAME.tfrecord, binary messages; with .gz or without,
+whole or in shards. NAME begins with the split's; random-split-1-train is train too, and so is
+interactions, the name of the corpus that the papers pre-train on.
 """
 
 import dataclasses
@@ -52,11 +51,10 @@ def read_interactions(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields each question of a split's interactions with its table.
 
-    A negative table of a question, of which another table is right, comes with the same question
-    and the aggregation ABSENT. An interaction whose table is empty or ragged is left out with a
-    warning, as the release leaves it out. With `original` questions have the release's normalised
-    texts, if the file has them. FileNotFoundError if the split has no file; ValueError, with file
-    and line or record, if a file or a message is malformed.
+    A question's negative tables come with the same question and the aggregation ABSENT. An
+    interaction whose table is empty or ragged is left out with a warning, as the release does. With
+    `original` questions have the release's normalised texts, if there are any. FileNotFoundError if
+    the split has no file; ValueError, with file and line or record, if something is malformed.
     """
     for table, interaction in read_tables(directory, split):
         previous: dict[str, Any] = {}
@@ -132,8 +130,7 @@ def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
     """Questions with their tables as interactions, those of a conversation in one.
 
     A question belongs to the interaction before it if it is about the same table and has a previous
-    answer. What follows a cell's own text stands in the cell, as in the release. Operators beyond
-    TAPAS's and what else it has no field for are left out.
+    answer. Expansions stand in the cells. What the release has no field for is left out.
     """
     interaction: Any = None
     for table, question in pairs:
