@@ -68,11 +68,6 @@ class TypedColumn:
     cells: tuple[str, ...]
     values: tuple[Value | None, ...]
 
-    @property
-    def is_varied(self) -> bool:
-        """Whether two cells have different values."""
-        return len({value for value in self.values if value is not None}) > 1
-
 
 @dataclass(frozen=True)
 class TypedTable:
@@ -98,8 +93,8 @@ class TypedTable:
         return [
             index
             for index, column in enumerate(self.columns)
-            if column.name and column.is_varied and (not kinds or column.kind in kinds)
-            if index != but
+            if column.name and (not kinds or column.kind in kinds) and index != but
+            if len({*column.values} - {None}) > 1
         ]
 
     def subjects(self, but: int | None = None) -> list[int]:

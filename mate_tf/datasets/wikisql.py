@@ -241,15 +241,8 @@ def read_wikisql(
         table, rows, types = read_table(table_id)
         with naming(f"(file '{path}', line {number})"):
             answer = run(rows, types, _query(record.get("sql"), len(types)))
-        question = Question(text, f"{split}-{number - 1}-0_0", answers=answer.texts)
-        if supervised:
-            question = replace(
-                question,
-                answer_coordinates=answer.coordinates,
-                answer_number=answer.number,
-                aggregation=answer.aggregation,
-            )
-        yield table, question
+        given: Any = (answer.coordinates, answer.number, answer.aggregation) if supervised else ()
+        yield table, Question(text, f"{split}-{number - 1}-0_0", answer.texts, *given)
 
 
 def _lines_of_tables(path: Path) -> Mapping[str, tuple[int, bytes]]:
