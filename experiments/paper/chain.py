@@ -55,7 +55,6 @@ _DEVICES = program.define_flags(arguments.add_training_devices)
 
 
 def config_of(stage: str, size: str, model: str, overrides: list[str]) -> Any:
-    """The config of a stage."""
     from mate_tf.training.starting_points import make_config
 
     name = f"mlm_mate_{size}" if stage == "mlm" else f"{stage}_{size}"
@@ -63,10 +62,7 @@ def config_of(stage: str, size: str, model: str, overrides: list[str]) -> Any:
 
 
 def step_flops(config: Any) -> float:
-    """Floating point operations of the encoder's matrix products in a training step.
-
-    Every token attends to every other, which is an upper bound for sparse attention.
-    """
+    """Floating point operations of the matrix products in a training step, with full attention."""
     sizes, length = config.encoder, config.max_seq_length
     width = sizes.hidden_size
     weights = 4 * width**2 + 2 * width * sizes.intermediate_size

@@ -86,9 +86,7 @@ def read_verdicts(
     return verdicts
 
 
-def paired_interval(
-    first: Sequence[bool], second: Sequence[bool], seed: int = 0
-) -> tuple[float, float]:
+def paired_interval(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, float]:
     """The interval of 95 % of the difference of two shares of right answers, from -1 to 1.
 
     Both [N] are of the same questions (Efron and Tibshirani, 1993, the percentile interval).
@@ -97,7 +95,7 @@ def paired_interval(
 
     gains = np.asarray(first, float) - np.asarray(second, float)  # [N] of -1, 0, 1
     kinds, counts = np.unique(gains, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(gains), counts / len(gains), _SAMPLES)
+    drawn = np.random.default_rng(0).multinomial(len(gains), counts / len(gains), _SAMPLES)
     low, high = np.percentile(drawn @ kinds / len(gains), [2.5, 97.5])  # of [R]
     return float(low), float(high)
 

@@ -2,7 +2,7 @@
 
 import datetime
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from experiments.synthesis.typed_table import Kind, NotDrawnError, TypedTable, need, pick
@@ -40,6 +40,10 @@ class Drawn:
     def coordinates(self) -> tuple[tuple[int, int], ...]:
         """(row, column) of the cells that answer."""
         return tuple((row, c) for row in self.rows for c in self.along or (self.column,))
+
+
+# What draws the questions of each operation, and how often, relative to the others.
+Drawers = dict[str, tuple[int, Callable[[TypedTable, random.Random], Drawn]]]
 
 
 def says_yes_or_no(table: TypedTable, column: int) -> bool:

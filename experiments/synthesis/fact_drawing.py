@@ -5,12 +5,12 @@ cells that contradict it, or by none where there is nothing to see.
 """
 
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from experiments.synthesis.drawn import (
     MOST_SELECTED,
+    Drawers,
     Drawn,
     date_in,
     draw_columns,
@@ -219,7 +219,7 @@ def _both_beyond(table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, target, both, columns, {"v": (row, key)}, aggregation, words=words)
 
 
-FACTS: dict[str, tuple[int, Callable[[TypedTable, random.Random], Drawn]]] = {
+FACTS: Drawers = {
     "fact": (6, _fact),
     "fact_beyond": (4, _fact_beyond),
     "exists": (6, _exists),

@@ -1,12 +1,12 @@
 """Draws what a question of each operation asks about a table, before it has words."""
 
 import random
-from collections.abc import Callable
 from functools import partial
 
 from experiments.synthesis.drawn import (
     MOST_SELECTED,
     YES,
+    Drawers,
     Drawn,
     date_in,
     draw_columns,
@@ -302,9 +302,7 @@ def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, target, rows, columns, cells, aggregation)
 
 
-_Drawer = Callable[[TypedTable, random.Random], Drawn]
-# How often each operation is drawn, relative to the others, and what draws it.
-_DRAWERS: dict[str, tuple[int, _Drawer]] = {
+_DRAWERS: Drawers = {
     "look_up": (28, _look_up),
     "look_up_by_two": (5, _look_up_by_two),
     "select": (5, _select),

@@ -5,12 +5,11 @@ A series is a run of columns of one kind, such as months, whose names the answer
 
 import random
 import re
-from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
 from experiments.synthesis import WORDS
-from experiments.synthesis.drawn import Drawn, round_between
+from experiments.synthesis.drawn import Drawers, Drawn, round_between
 from experiments.synthesis.typed_table import TypedTable, need, pick
 from mate_tf.features.numeric import Date
 
@@ -165,7 +164,7 @@ def _header(form, table, row, name, chosen, cells, **words) -> Drawn:
     return Drawn(form, chosen[0], (row,), {}, cells, "HEADER", answer, words, chosen)
 
 
-ALONG_ROWS: dict[str, tuple[int, Callable[[TypedTable, random.Random], Drawn]]] = {
+ALONG_ROWS: Drawers = {
     "row_sum": (8, partial(_of_series, "SUM")),
     "row_average": (4, partial(_of_series, "AVERAGE")),
     "row_max": (3, partial(_of_series, "MAX")),

@@ -52,6 +52,10 @@ class PointingInputs:
         require(known, f"expected evidence 'both', 'table' or 'passages', got {evidence!r}")
         require(number >= 0, f"expected num_sentences of at least 0, got {number}")
 
+    def expand(self, linked: LinkedTable, question: Question, original: bool = False) -> Table:
+        """The table that the pointer is asked about."""
+        return expand_cells(linked, question, self.num_sentences, original=original)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PointRConfig:
@@ -86,13 +90,6 @@ def restrict_pair(
     if evidence != "both":
         question = dataclasses.replace(question, answer_coordinates=())
     return restrict(linked, evidence), question
-
-
-def expand(
-    inputs: PointingInputs, linked: LinkedTable, question: Question, original: bool = False
-) -> Table:
-    """The table that the pointer is asked about."""
-    return expand_cells(linked, question, inputs.num_sentences, original=original)
 
 
 def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
@@ -173,7 +170,7 @@ class Pointer:
         evidence = self.inputs.evidence
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             known = [restrict_pair(linked, question, evidence) for linked, question in chunk]
-            tables = ((expand(self.inputs, *pair), pair[1]) for pair in known)
+            tables = ((self.inputs.expand(*pair), pair[1]) for pair in known)
             for pair, (_, _, answer) in zip(known, self.predictor.answer_all(tables), strict=True):
                 yield Pointed(*pair, answer)
 

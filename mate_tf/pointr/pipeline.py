@@ -6,7 +6,6 @@ run again; records and answers are then made again.
 
 import contextlib
 import dataclasses
-import functools
 import json
 import os
 import pathlib
@@ -27,7 +26,6 @@ from mate_tf.pointr.answering import (
     POINTER,
     READER,
     PointRConfig,
-    expand,
     gold_cells,
     load_pointer,
     load_pointr,
@@ -94,8 +92,8 @@ class Pipeline:
 
         Errors are those of the source's reader, and a ValueError if "train" or "dev" is empty.
         """
-        expand_pair = functools.partial(expand, self.config.inputs)
-        task = TASKS[self.source.task]._replace(supervise=supervise_linked, expand=expand_pair)
+        inputs = self.config.inputs
+        task = TASKS[self.source.task]._replace(supervise=supervise_linked, expand=inputs.expand)
         length = self.config.point.max_seq_length
         features = FeatureConfig(max_seq_length=length, trim_cells=True, drop_rows_to_fit=True)
         folder, names = self.directory / "point_data", list(self.source.splits)

@@ -9,7 +9,6 @@ from mate_tf.pointr.answering import (
     PointingInputs,
     cell_table,
     cell_text,
-    expand,
     restrict,
     restrict_pair,
 )
@@ -55,6 +54,6 @@ def test_a_cell_is_read_with_all_of_its_passages_and_inputs_are_within_their_ran
 def test_the_number_of_sentences_is_the_configs():
     question = Question("a city with rain in Bergen ?")
     for number in (0, 1, 2):
-        table = expand(PointingInputs(num_sentences=number), CITIES, question)
+        table = PointingInputs(num_sentences=number).expand(CITIES, question)
         said = " ".join(" ".join(row) for row in table.expansions)
         assert said.count(" .") == number  # at the end of each sentence

@@ -24,6 +24,7 @@ from tests.small import (
     small_encoder,
     two_devices,
     without_tables,
+    write_lines,
     write_vocabulary,
 )
 from tests.test_examples import passages_example
@@ -95,9 +96,8 @@ def questions():
 
 
 def write_split(folder, name, records):
-    folder.mkdir(exist_ok=True)
-    lines = (json.dumps({"id": f"{name}-{i}", **record}) for i, record in enumerate(records))
-    (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    named = ({"id": f"{name}-{i}", **record} for i, record in enumerate(records))
+    write_lines(folder / f"{name}.jsonl", *named)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections import Counter
 
@@ -20,7 +19,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import convert_all
 from tests.datasets.releases import RELEASES, write_release
 from tests.experiments.synthesis.small_tables import CITIES
-from tests.small import cases
+from tests.small import cases, write_lines
 
 LENGTH = 600
 QUESTIONS = QuestionsConfig(
@@ -44,7 +43,7 @@ def files(tmp_path_factory, vocab_file):
     folder = tmp_path_factory.mktemp("creation")
     lines = [{"table": city_table(f"{i}", f"{i}"), "texts": TEXTS} for i in range(1, 9)]
     lines += [{"table": city_table("copy", "3")}, {"table": BAD | {"rows": []}}, {"table": BAD}]
-    (folder / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    write_lines(folder / "train.jsonl", *lines)
     folders = {"input_dir": str(folder), "output_dir": str(folder / "out")}
     return Files(task="TEXTS", vocab_file=str(vocab_file), parts="train=60,dev=40", **folders)
 
@@ -143,12 +142,11 @@ def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message
 
 def test_few_tables_leave_no_part_empty_and_no_file_of_an_earlier_run(files, tmp_path):
     folder = tmp_path / "in"
-    folder.mkdir()
     files = dataclasses.replace(files, input_dir=str(folder), output_dir=str(tmp_path))
     (tmp_path / "dev.jsonl").write_text("of an earlier run")
     for count in (3, 1):
-        lines = [json.dumps({"table": city_table(f"{i}", f"{i}")}) for i in range(1, 1 + count)]
-        (folder / "train.jsonl").write_text("\n".join(lines))
+        lines = [{"table": city_table(f"{i}", f"{i}")} for i in range(1, 1 + count)]
+        write_lines(folder / "train.jsonl", *lines)
         if count == 3:
             write_questions(dataclasses.replace(files, parts="train=98,dev=2"), QUESTIONS)
             read = {part: read_json_lines(tmp_path / f"{part}.jsonl") for part in ("train", "dev")}
