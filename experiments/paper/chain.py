@@ -97,8 +97,8 @@ def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]
             folder.mkdir(parents=True, exist_ok=True)
             beside = None if is_remote(folder) else folder
             texts = scratch.enter_context(tempfile.TemporaryDirectory(dir=beside))
-            folders = {"input_dir": source, "output_dir": texts, "vocab_file": _VOCAB.value}
-            files = Files(task=task, **folders)
+            vocab_file = _VOCAB.value
+            files = Files(task=task, input_dir=source, output_dir=texts, vocab_file=vocab_file)
             yield write_statements(files, StatementsConfig(), ("synthetic", "counterfactual"))
             creation = dataclasses.replace(creation, task="JSONL", input_dir=texts)
         yield from create_records(creation, FeatureConfig(length, trim_cells=True))

@@ -249,9 +249,10 @@ def read_sources(layout: str, directory: str | Path, splits: Sequence[str]) -> I
     WTQ has no such texts. TabFact's are the entailed statements, and those of "INTERACTIONS" these
     and texts without an answer. "TABLES" has no splits.
     """
-    is_text = {"WTQ": lambda _: False, "TABFACT": _is_entailed, "INTERACTIONS": _is_true}
+    tests: dict[str, Callable[[Any], bool]]
+    tests = {"WTQ": lambda _: False, "TABFACT": _is_entailed, "INTERACTIONS": _is_true}
     for split in splits if layout != TABLES else ["train"]:
-        yield from read_layout(layout, directory, split, is_text.get(layout, lambda _: True))
+        yield from read_layout(layout, directory, split, tests.get(layout, lambda _: True))
 
 
 def _is_entailed(statement: Any) -> bool:

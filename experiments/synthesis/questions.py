@@ -222,13 +222,14 @@ def _without_rows(table: Table, cell: tuple[int, int]) -> Table | None:
 
 
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:
-    cells, number = table.columns[drawn.column].cells, None
+    number: float | None = None
+    answers: tuple[str, ...]
     if drawn.aggregation == "HEADER":
         answers = tuple(table.table.header[column] for column in drawn.along)
     elif drawn.answer:
         answers = (drawn.answer,)
     elif drawn.aggregation == "NONE":
-        answers = tuple(cells[row] for row in drawn.rows)
+        answers = tuple(table.columns[drawn.column].cells[row] for row in drawn.rows)
     else:
         answers = (f"{_result(drawn, table):.10g}",)
         number = float(answers[0])

@@ -141,8 +141,8 @@ def create_records(
         is_training = name.startswith("train")
         if creation.beam_options is not None:
             convert = functools.partial(_converted_and_counted, creation.task, is_training)
-            files = (creation, name, suffixes)
-            summary.counts = write_with_beam(*files, read_part, new_builder, convert)
+            made = (read_part, new_builder, convert)
+            summary.counts = write_with_beam(creation, name, suffixes, *made)
             return summary
         outcomes = convert_all(task, builder, read_part(), is_training)
         files = (creation.output_dir, name, creation.num_shards, creation.seed, suffixes)
