@@ -29,10 +29,9 @@ _KINDS: dict[str, tuple[Any, str]] = {
     "question": (str, "a text"),
     "table": (str | dict, "an object or the path of a file"),
 }
-_KINDS |= {
-    name: {(): (list, "a list"), "": (str, "a text"), None: (object, "")}[default]
-    for name, default in _DEFAULTS.items()
-}
+_OF_DEFAULTS: dict[Any, tuple[Any, str]]
+_OF_DEFAULTS = {(): (list, "a list"), "": (str, "a text"), None: (object, "")}
+_KINDS |= {name: _OF_DEFAULTS[default] for name, default in _DEFAULTS.items()}
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
