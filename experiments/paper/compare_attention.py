@@ -81,7 +81,7 @@ def config_of(config: str, name: str, overrides: list[str]):
 
 
 def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
-    """What all runs have in common: data, first weights, and the config but for seed and attention.
+    """Data, first weights, and the config but for seed and attention, which all runs share.
 
     Of the attention it is what was changed for all.
     """

@@ -147,7 +147,7 @@ class Pipeline:
     def _restricted(
         self, name: str, locations: dict[str, Location]
     ) -> Iterator[tuple[LinkedTable, Question]]:
-        """What the pointer sees of each question; notes where the answers stand."""
+        """The view that the pointer has of each question; notes where the answers stand."""
         for linked, question in self.source.read(name):
             locations[question.question_id] = answer_location(linked, question)
             yield restrict_pair(linked, question, self.config.inputs.evidence)
