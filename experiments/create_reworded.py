@@ -25,8 +25,7 @@ _SEED = flags.DEFINE_integer("seed", 0, "all draws follow from it and the questi
 
 
 def main(_) -> None:
-    from experiments.synthesis.rewording import mistyped, with_other_header
-    from mate_tf.tables.table import Table
+    from experiments.synthesis.rewording import mistyped, other_header
 
     output = pathlib.Path(_OUTPUT.value)
     output.parent.mkdir(parents=True, exist_ok=True)
@@ -40,9 +39,7 @@ def main(_) -> None:
             rng = random.Random(f"{_SEED.value}/{question['id']}")
             if rng.random() >= _SHARE.value or question.get("aggregation") == "HEADER":
                 continue
-            table = question["table"]
-            header = with_other_header(Table.from_rows(table["rows"], table["header"]), rng).header
-            table["header"] = list(header)
+            question["table"]["header"] = other_header(question["table"]["header"], rng)
             text = question["question"]
             text = mistyped(text, rng) if rng.random() < 1 / 3 else text
             question["question"] = text.lower() if rng.random() < 0.5 else text

@@ -79,8 +79,7 @@ def splits_of_source() -> tuple[dict[str, str], list[str]]:
 
 
 def main(argv: list[str]) -> None:
-    from mate_tf.pointr.answering import Source
-    from mate_tf.pointr.pipeline import Pipeline
+    from mate_tf.pointr.pipeline import Pipeline, Source
     from mate_tf.training.distribution import workers_of_environment
     from mate_tf.training.starting_points import check_kind, make_config
 

@@ -19,7 +19,7 @@ import itertools
 from absl import flags
 
 from experiments import program
-from experiments.paper.comparison_results import read_files
+from experiments.paper.comparison_results import read_verdicts
 from mate_tf.command_line import arguments
 
 _QUESTIONS = program.define_flags(arguments.add_questions)
@@ -54,8 +54,6 @@ def class_names(bounds: list[int]) -> list[str]:
 
 
 def main(_) -> None:
-    from mate_tf.evaluation.scoring import is_correct
-
     try:
         bounds = [int(bound) for bound in _LENGTHS.value]
     except ValueError:
@@ -63,18 +61,11 @@ def main(_) -> None:
     if not bounds or sorted(set(bounds)) != bounds or bounds[0] < 1:
         raise ValueError(f"expected ascending numbers as --lengths, got {_LENGTHS.value}")
     asked = arguments.read_asked(_QUESTIONS())
-    files = read_files(_PREDICTIONS.value, asked.pairs)
+    right = read_verdicts(_PREDICTIONS.value, asked, [question for _, question in asked.pairs])
     classes = [bisect.bisect_left(bounds, count) for count in token_counts(asked.pairs)]
-    right = {
-        name: [
-            is_correct(asked.task, answers[question.question_id], question)
-            for _, question in asked.pairs
-        ]
-        for name, answers in files.items()
-    }
-    first = right[next(iter(files))]
-    print(f"| tokens | questions | {' | '.join(files)} |")
-    print("|---" * (len(files) + 2) + "|")
+    first = next(iter(right.values()))
+    print(f"| tokens | questions | {' | '.join(right)} |")
+    print("|---" * (len(right) + 2) + "|")
     for index, name in enumerate([*class_names(bounds), "all"]):
         members = [i for i, of in enumerate(classes) if of == index or name == "all"]
         cells = []

@@ -55,7 +55,6 @@ _DEVICES = program.define_flags(arguments.add_training_devices)
 
 
 def config_of(stage: str, size: str, model: str, overrides: list[str]) -> Any:
-    """The config of a stage."""
     from mate_tf.training.starting_points import make_config
 
     name = f"mlm_mate_{size}" if stage == "mlm" else f"{stage}_{size}"
@@ -63,10 +62,7 @@ def config_of(stage: str, size: str, model: str, overrides: list[str]) -> Any:
 
 
 def step_flops(config: Any) -> float:
-    """Floating point operations of the encoder's matrix products in a training step.
-
-    Every token attends to every other, which is an upper bound for sparse attention.
-    """
+    """Floating point operations of the matrix products in a training step, with full attention."""
     sizes, length = config.encoder, config.max_seq_length
     width = sizes.hidden_size
     weights = 4 * width**2 + 2 * width * sizes.intermediate_size
@@ -101,7 +97,8 @@ def make_records(stage: str, config: Any, folder: pathlib.Path) -> Iterator[str]
             folder.mkdir(parents=True, exist_ok=True)
             beside = None if is_remote(folder) else folder
             texts = scratch.enter_context(tempfile.TemporaryDirectory(dir=beside))
-            files = Files(task, source, texts, _VOCAB.value)
+            vocab_file = _VOCAB.value
+            files = Files(task=task, input_dir=source, output_dir=texts, vocab_file=vocab_file)
             yield write_statements(files, StatementsConfig(), ("synthetic", "counterfactual"))
             creation = dataclasses.replace(creation, task="JSONL", input_dir=texts)
         yield from create_records(creation, FeatureConfig(length, trim_cells=True))

@@ -11,7 +11,7 @@ each draws as many questions as there are, with replacement, and asks them of bo
 from absl import flags
 
 from experiments import program
-from experiments.paper.comparison_results import paired_interval, read_files
+from experiments.paper.comparison_results import paired_interval, read_verdicts
 from mate_tf.command_line import arguments
 
 _QUESTIONS = program.define_flags(arguments.add_questions)
@@ -21,27 +21,20 @@ _PREDICTIONS = flags.DEFINE_list(
 
 
 def main(_) -> None:
-    from mate_tf.evaluation.scoring import is_correct
-
     asked = arguments.read_asked(_QUESTIONS())
-    pairs = [pair for pair in asked.pairs if pair[1].answers]
-    right = {
-        name: [
-            is_correct(asked.task, answers[question.question_id], question) for _, question in pairs
-        ]
-        for name, answers in read_files(_PREDICTIONS.value, asked.pairs).items()
-    }
+    scored = [question for _, question in asked.pairs if question.answers]
+    right = read_verdicts(_PREDICTIONS.value, asked, scored)
     first, *others = right
     print(f"| answers of | questions | right | {first} is above it by | 95 % interval |")
     print("|---" * 5 + "|")
     for name, verdicts in right.items():
         cells = ["", ""]
         if name in others:
-            points = 100 * (sum(right[first]) - sum(verdicts)) / len(pairs)
+            points = 100 * (sum(right[first]) - sum(verdicts)) / len(scored)
             low, high = paired_interval(right[first], verdicts)
             cells = [f"{points:.1f}", f"{100 * low:.1f} to {100 * high:.1f}"]
-        share = f"{sum(verdicts) / len(pairs):.1%}"
-        print(f"| {name} | {len(pairs)} | {share} | {' | '.join(cells)} |")
+        share = f"{sum(verdicts) / len(scored):.1%}"
+        print(f"| {name} | {len(scored)} | {share} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -6,12 +6,10 @@
 
 Trains each architecture (a name of mate_tf/presets.py) with each seed, in a folder of its own under
 --output_dir, and prints a table of the last evaluation's metrics on the dev split, median and half
-the interquartile range over the seeds, and of the minutes of training, its evaluations included.
-Started again, it goes on where it stopped.
-
-{output_dir}/results.json holds each finished run's metrics, its main metric at each evaluation (the
-curve) and its seconds, and what all runs have in common: the config, the data and the first
-weights. A copy of it in a new --output_dir spares the runs that it holds.
+the interquartile range over the seeds, and of the minutes of training and evaluation. Started
+again, it goes on where it stopped. {output_dir}/results.json holds each finished run's metrics, its
+main metric at each evaluation and its seconds, and what all runs have in common. A copy of it in a
+new --output_dir spares the runs that it holds.
 
 Values of the preset can be changed as in experiments/finetune.py, for all architectures alike, and
 for one of them with --variant: an architecture and what is changed of its config, such as
@@ -83,9 +81,9 @@ def config_of(config: str, name: str, overrides: list[str]):
 
 
 def _shared(options: argparse.Namespace, overrides: list[str]) -> dict:
-    """The runs' common ground: the config but for the seed, data, first weights.
+    """Data, first weights, and the config but for seed and attention, which all runs share.
 
-    Of the attention, which each has of its own, it is what was changed for all.
+    Of the attention it is what was changed for all.
     """
     from mate_tf.training.examples import record_files
     from mate_tf.training.run import config_values, data_files

@@ -7,8 +7,10 @@ import json
 import pathlib
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from mate_tf.reading.text_files import complete_text_file, read_json
+from mate_tf.tables.table import Question
 
 RESULTS_FILE = "results.json"
 SHARED_KEYS = ("config", "data", "weights")  # in it, beside the runs: what all are made of
@@ -61,25 +63,30 @@ def first_weights(path: str | None, name: str, seed: int) -> str | None:
     return str(run)
 
 
-def read_files(named: Sequence[str], pairs) -> dict[str, dict]:
-    """The predictions of each file, NAME=FILE, by its name; ValueError if a name comes twice."""
-    from mate_tf.evaluation.predictions import match_predictions, read_predictions
+def read_verdicts(
+    named: Sequence[str], asked: Any, scored: list[Question]
+) -> dict[str, list[bool]]:
+    """Which of the scored questions each file of predictions, NAME=FILE, answers right.
 
-    files = {}
+    That is by the task's main score, by the files' names. ValueError if a name comes twice.
+    """
+    from mate_tf.evaluation.predictions import match_predictions, read_predictions
+    from mate_tf.evaluation.scoring import is_correct
+
+    verdicts: dict[str, list[bool]] = {}
     for text in named:
         name, equals, path = text.partition("=")
-        if not (name and equals and path) or name in files:
+        if not (name and equals and path) or name in verdicts:
             raise ValueError(
                 f"expected different names as NAME=FILE in --predictions, got {text!r}"
             )
-        files[name] = read_predictions(path)
-        match_predictions(files[name], pairs, path)
-    return files
+        answers = read_predictions(path)
+        match_predictions(answers, asked.pairs, path)
+        verdicts[name] = [is_correct(asked.task, answers[it.question_id], it) for it in scored]
+    return verdicts
 
 
-def paired_interval(
-    first: Sequence[bool], second: Sequence[bool], seed: int = 0
-) -> tuple[float, float]:
+def paired_interval(first: Sequence[bool], second: Sequence[bool]) -> tuple[float, float]:
     """The interval of 95 % of the difference of two shares of right answers, from -1 to 1.
 
     Both [N] are of the same questions (Efron and Tibshirani, 1993, the percentile interval).
@@ -88,7 +95,7 @@ def paired_interval(
 
     gains = np.asarray(first, float) - np.asarray(second, float)  # [N] of -1, 0, 1
     kinds, counts = np.unique(gains, return_counts=True)
-    drawn = np.random.default_rng(seed).multinomial(len(gains), counts / len(gains), _SAMPLES)
+    drawn = np.random.default_rng(0).multinomial(len(gains), counts / len(gains), _SAMPLES)
     low, high = np.percentile(drawn @ kinds / len(gains), [2.5, 97.5])  # of [R]
     return float(low), float(high)
 
@@ -96,8 +103,7 @@ def paired_interval(
 class Results:
     """The finished runs of a comparison, in its folder.
 
-    ValueError if those that are there are of another config, data or first weights, or the file is
-    not a comparison's.
+    ValueError if those there are of another config, data or first weights, or no comparison's.
     """
 
     def __init__(self, output_dir: pathlib.Path, shared: dict):

@@ -33,13 +33,13 @@ def files() -> "Files":
 
     shards = _SHARDS()
     return Files(
-        layout=_TASK.value,
-        input_dir=_INPUT.value,
+        task=_TASK.value,
+        input_dir=_INPUT.value or "",
         output_dir=_OUTPUT.value,
         vocab_file=_VOCAB.value,
         splits=_SPLITS.value,
         parts=_PARTS.value,
-        progress=lambda tables, part: with_progress(tables, part, "table"),
+        progress=with_progress,
         num_tables=_NUMBER.value,
         write_interactions=_INTERACTIONS.value,
         num_shards=shards.num_shards,

@@ -72,8 +72,7 @@ class Step(NamedTuple):
 def read_steps(folders: Mapping[str, str], is_small: bool) -> list[Step]:
     """The steps of steps.toml, in their order; of the small size with two items of each list.
 
-    The folders, of the data sets, of MiniLM and to work in, are by their names in steps.toml.
-    ValueError if a step reads a file that no step before it writes.
+    Folders are by their names in steps.toml. ValueError if a step reads what none before it writes.
     """
     recipe = tomllib.loads(read_text(_STEPS))
     count = 2 if is_small else None
@@ -126,10 +125,7 @@ def _connect(name: str, commands: list[list[str]], writers: dict[str, str]) -> f
 
 
 def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
-    """The named steps with those that they need, in their order; without names all.
-
-    ValueError if there is no step of a name.
-    """
+    """The named steps with those that they need, in their order; ValueError if one is unknown."""
     if names is None:
         return every
     by_name = {step.name: step for step in every}
@@ -144,7 +140,6 @@ def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
 
 
 def is_done(step: Step, path: pathlib.Path) -> bool:
-    """Whether the file of a step is there and was made by its commands."""
     return path.is_file() and read_json(path).get("commands") == step.lines
 
 

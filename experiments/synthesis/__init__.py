@@ -1,9 +1,10 @@
-"""Tables become questions and statements to train on.
+"""Tables become questions and statements to train on (creation.py)."""
 
-`creation.write_questions` and `creation.write_statements` make files of them; `questions` and
-`statements` make them of one table, and `typed_table` is how both see it.
-"""
+from pathlib import Path
+
+from mate_tf.reading.text_files import read_json
 
 MADE = "MADE"  # no folder: tables are made (made_tables.py)
 # Of folders of tables (docs/training.md).
 LAYOUTS = ("TABLES", "TEXTS", "INTERACTIONS", "WTQ", "TABFACT", MADE)
+WORDS = read_json(Path(__file__).with_name("words.json"))

@@ -2,10 +2,10 @@
 
 import datetime
 import random
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from experiments.synthesis.typed_table import NotDrawnError, TypedTable, need, pick
+from experiments.synthesis.typed_table import Kind, NotDrawnError, TypedTable, need, pick
 from mate_tf.features.numeric import Date, ranks
 
 MOST_SELECTED = 4  # cells that answer a question without aggregation
@@ -19,8 +19,8 @@ class Drawn:
     Attributes:
         form: which of FORMS it may take.
         column, rows: of the cells that answer, ascending.
-        columns, cells, words: what stands in the form, by the name of its place: columns that the
-            words name, cells (row, column) that they quote, and other words.
+        columns, cells, words: by the name of a field of the form, columns that the words name,
+            cells (row, column) that they quote, and other words.
         aggregation: one of OPERATORS.
         answer: where it is not a cell's text or a number that is computed.
         along: the columns of the cells that answer, where these are in one row.
@@ -42,6 +42,10 @@ class Drawn:
         return tuple((row, c) for row in self.rows for c in self.along or (self.column,))
 
 
+# What draws the questions of each operation, and how often, relative to the others.
+Drawers = dict[str, tuple[int, Callable[[TypedTable, random.Random], Drawn]]]
+
+
 def says_yes_or_no(table: TypedTable, column: int) -> bool:
     values = {cell.strip().lower() for cell in table.columns[column].cells}
     return values <= {*YES, *NO} and len(values) == 2
@@ -53,6 +57,12 @@ def subject(table: TypedTable, rng: random.Random, but: int | None = None) -> in
     telling = [c for c in columns if not says_yes_or_no(table, c)]
     whole = [c for c in telling if len(table.unique_rows(c)) == table.num_rows]
     return whole[0] if whole and rng.random() < 0.6 else pick(telling or columns, rng)
+
+
+def key_and_subject(table: TypedTable, rng: random.Random, *kinds: Kind) -> tuple[int, int]:
+    """A column of one of these kinds, and another one that rows are called by."""
+    key = pick(table.select(*kinds), rng)
+    return key, subject(table, rng, but=key)
 
 
 def two_rows(table: TypedTable, target: int, by: int, rng: random.Random) -> list[int]:

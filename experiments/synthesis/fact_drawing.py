@@ -5,16 +5,17 @@ cells that contradict it, or by none where there is nothing to see.
 """
 
 import random
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 from experiments.synthesis.drawn import (
     MOST_SELECTED,
+    Drawers,
     Drawn,
     date_in,
     draw_columns,
     frequent_value,
+    key_and_subject,
     numbers_of,
     ordered_rows,
     round_between,
@@ -31,8 +32,7 @@ def _verdict(holds: bool) -> dict[str, Any]:
 
 def _fact(table: TypedTable, rng: random.Random) -> Drawn:
     """Whether a row has a value."""
-    key = pick(table.select(), rng)
-    target = subject(table, rng, but=key)
+    key, target = key_and_subject(table, rng)
     row = pick(table.unique_rows(target), rng)
     need(table.has_values((row,), key))
     holds = rng.random() < 0.5
@@ -45,8 +45,7 @@ def _fact(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _fact_beyond(table: TypedTable, rng: random.Random) -> Drawn:
     """Whether a row has more, or less, than a number or a year."""
-    by = pick(table.select("number", "date"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "number", "date")
     row = pick([r for r in table.unique_rows(target) if table.has_values((r,), by)], rng)
     name, kind = rng.choice(("more", "less")), table.columns[by].kind
     if kind == "date":
@@ -101,8 +100,7 @@ def _both(table: TypedTable, one: tuple[int, int], other: tuple[int, int]) -> se
 
 def _any_or_all(name: str, table: TypedTable, rng: random.Random) -> Drawn:
     """Whether any row, or each, has more or less than a number."""
-    by = pick(table.select("number"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "number")
     order, side = ordered_rows(table, by), rng.choice(("more", "less"))
     need(len(order) == table.num_rows)
     numbers = numbers_of(table, tuple(order), by)
@@ -132,8 +130,7 @@ def _all_like(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _count_fact(table: TypedTable, rng: random.Random) -> Drawn:
     """Whether more, or fewer, rows than a number have a value."""
-    key = pick(table.select(), rng)
-    target = subject(table, rng, but=key)
+    key, target = key_and_subject(table, rng)
     row, rows = frequent_value(table, key, rng)
     need(len(rows) > 1 and table.has_values(rows, target))
     number, side = len(rows) + rng.randint(-2, 2), rng.choice(("more", "less"))
@@ -146,8 +143,7 @@ def _count_fact(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _not_like(table: TypedTable, rng: random.Random) -> Drawn:
     """The rows without a value, or how many they are."""
-    key = pick(table.select("text"), rng)
-    target = subject(table, rng, but=key)
+    key, target = key_and_subject(table, rng, "text")
     row, rows = frequent_value(table, key, rng)
     others = tuple(sorted({*range(table.num_rows)} - {*rows}))
     need(len(rows) > 0 and len(others) > 0 and table.has_values(others, target))
@@ -160,8 +156,7 @@ def _not_like(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _ranked(table: TypedTable, rng: random.Random) -> Drawn:
     """The row with the second, third or fourth number from the top or the bottom."""
-    by = pick(table.select("number"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "number")
     order, name = ordered_rows(table, by), rng.choice(("most", "least"))
     place = rng.choice((2, 2, 3, 4))
     need(len(order) > place)
@@ -224,7 +219,7 @@ def _both_beyond(table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, target, both, columns, {"v": (row, key)}, aggregation, words=words)
 
 
-FACTS: dict[str, tuple[int, Callable[[TypedTable, random.Random], Drawn]]] = {
+FACTS: Drawers = {
     "fact": (6, _fact),
     "fact_beyond": (4, _fact_beyond),
     "exists": (6, _exists),

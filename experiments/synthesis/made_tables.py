@@ -10,11 +10,10 @@ import datetime
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
 
+from experiments.synthesis import WORDS
 from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.features.numeric import Date, values_in_column
-from mate_tf.reading.text_files import read_json
 from mate_tf.tables.notations import MONTHS
 from mate_tf.tables.table import Table
 
@@ -23,7 +22,6 @@ _FEWEST_COLUMNS = 3
 _SHARE_OF_CROSSTABS = 0.3
 # A kind of table has its rows, then its other columns, as "name=kind", where a name has several
 # wordings between bars; "cells" are the words of a kind, and "few" how many of them a column has.
-_WORDS = read_json(Path(__file__).with_name("words.json"))
 _PLAIN = re.compile(r"\d{1,3}(?:,\d{3})*(?:\.\d+)?|\d+(?:\.\d+)?", re.ASCII)
 _YEARS = range(1500, 2101)
 _MONTHS = [month.title() for month in MONTHS]
@@ -35,7 +33,7 @@ def made_tables(number: int, seed: int) -> Iterator[DescribedTable]:
         rng = random.Random(f"{seed}/{index}")
         name = f"made-{seed}-{index}"
         is_crosstab = rng.random() < _SHARE_OF_CROSSTABS
-        columns = rng.choice(_WORDS["tables"]).split("; ")
+        columns = rng.choice(WORDS["tables"]).split("; ")
         table = _crosstab(name, rng) if is_crosstab else _table(columns, name, rng)
         yield DescribedTable(table.table_id, table)
 
@@ -60,7 +58,7 @@ def _table(columns: list[str], name: str, rng: random.Random) -> Table:
 
 def _crosstab(name: str, rng: random.Random) -> Table:
     """A table whose columns but the first, or the first two, are of one kind: months, days."""
-    words = _WORDS["crosstabs"]
+    words = WORDS["crosstabs"]
     names, kind = rng.choice(words["rows"]).split("=")
     columns = _series(rng)
     num_rows = rng.randint(_FEWEST_ROWS, _MOST_ROWS)
@@ -82,7 +80,7 @@ def _crosstab(name: str, rng: random.Random) -> Table:
 
 def _series(rng: random.Random) -> list[str]:
     """The names of a run of columns of one kind."""
-    unit = rng.choice((*_WORDS["series"], "year", "round", "week"))
+    unit = rng.choice((*WORDS["series"], "year", "round", "week"))
     number, start = rng.randint(3, 6), rng.randint(1, 3)
     if unit == "year":
         first = rng.randint(1990, 2020)
@@ -90,7 +88,7 @@ def _series(rng: random.Random) -> list[str]:
     if unit in ("round", "week"):
         prefix = rng.choice((f"{unit.title()} ", unit[0].upper()))
         return [f"{prefix}{start + i}" for i in range(number)]
-    names = rng.choice(_WORDS["series"][unit]).split(",")
+    names = rng.choice(WORDS["series"][unit]).split(",")
     if unit in ("subject", "shop", "city", "person", "branch", "event"):
         return rng.sample(names, number)
     begin = rng.randint(0, max(0, len(names) - number))
@@ -98,13 +96,13 @@ def _series(rng: random.Random) -> list[str]:
 
 
 def _cells(kind: str, number: int, is_subject: bool, rng: random.Random) -> list[str]:
-    if kind in _WORDS["cells"]:
-        words = _WORDS["cells"][kind].split(",")
+    if kind in WORDS["cells"]:
+        words = WORDS["cells"][kind].split(",")
         if kind == "month":  # in turn
             return words[:number]
         if is_subject:
             return rng.sample(words, min(number, len(words)))
-        most = _WORDS["few"].get(kind, len(words))
+        most = WORDS["few"].get(kind, len(words))
         few = rng.sample(words, min(len(words), most, max(2, number // 2)))
         return [rng.choice(few) for _ in range(number)]
     if kind == "yesno":
@@ -135,7 +133,7 @@ def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
     # A range is drawn for every kind that has several.
     drawn = {
         name: rng.choice(ranges) if len(ranges) > 1 else ranges[0]
-        for name, ranges in _WORDS["numbers"].items()
+        for name, ranges in WORDS["numbers"].items()
     }
     low, high = drawn[kind]
     if kind == "price":

@@ -1,16 +1,17 @@
 """Draws what a question of each operation asks about a table, before it has words."""
 
 import random
-from collections.abc import Callable
 from functools import partial
 
 from experiments.synthesis.drawn import (
     MOST_SELECTED,
     YES,
+    Drawers,
     Drawn,
     date_in,
     draw_columns,
     frequent_value,
+    key_and_subject,
     numbers_of,
     ordered_rows,
     round_between,
@@ -104,8 +105,7 @@ def _neighbour(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     """The one of two cells whose row has the larger or smaller number or date."""
-    by = pick(table.select("number", "date"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "number", "date")
     pair = two_rows(table, target, by, rng)
     order = ordered_rows(table, by)
     need(table.are_different(pair, by))
@@ -196,8 +196,7 @@ def _amount(form: str, table: TypedTable, rng: random.Random) -> Drawn:
 
 def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the rows that have more, or less, than a number or date; or a count of them."""
-    by = pick(table.select("number", "date"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "number", "date")
     order = ordered_rows(table, by)
     name = rng.choice(("less", "more"))
     kind: str = table.columns[by].kind
@@ -229,8 +228,7 @@ def _beyond(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
 
 def _within(table: TypedTable, rng: random.Random) -> Drawn:
     """The rows whose date is in a month or a year, how many they are, or a sum of theirs."""
-    by = pick(table.select("date"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "date")
     dates = [date_in(table, row, by) for row in range(table.num_rows)]
     drawn = rng.choice(dates)
     months = [(date.year, date.month) for date in dates]
@@ -256,8 +254,7 @@ def _within(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _top(table: TypedTable, rng: random.Random) -> Drawn:
     """The cells of the two or three rows with the largest or smallest numbers."""
-    by = pick(table.select("number"), rng)
-    target = subject(table, rng, but=by)
+    by, target = key_and_subject(table, rng, "number")
     order = ordered_rows(table, by)
     number, name = rng.choice((2, 3)), rng.choice(("most", "least"))
     need(len(order) > number + 1 and table.are_different(order, by))
@@ -269,8 +266,7 @@ def _top(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _count(table: TypedTable, rng: random.Random) -> Drawn:
     """How many rows have a value."""
-    key = pick(table.select(), rng)
-    target = subject(table, rng, but=key)
+    key, target = key_and_subject(table, rng)
     row, rows = frequent_value(table, key, rng)
     need(len(rows) > 0 and table.has_values(rows, target))
     return Drawn("count", target, rows, {"T": target, "K": key}, {"v": (row, key)}, "COUNT")
@@ -306,9 +302,7 @@ def _total(aggregation: str, table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, target, rows, columns, cells, aggregation)
 
 
-_Drawer = Callable[[TypedTable, random.Random], Drawn]
-# How often each operation is drawn, relative to the others, and what draws it.
-_DRAWERS: dict[str, tuple[int, _Drawer]] = {
+_DRAWERS: Drawers = {
     "look_up": (28, _look_up),
     "look_up_by_two": (5, _look_up_by_two),
     "select": (5, _select),

@@ -1,10 +1,8 @@
 """Synthetic questions about tables, with the cells that answer them.
 
 A question is about an excerpt, a run of rows and some columns that fit a sequence, or about a whole
-table. Its operation is what has to be done with the table to answer it. The operations are those of
-WikiTableQuestions (Pasupat and Liang, 2015, table 3): cells of one column are selected, counted,
-added up or averaged, or two of them are compared; and what else people ask about tables of their
-own, such as "how much is" and "which are paid?" of a column that says yes or no.
+table. Its operation is what has to be done with the table to answer it: those of
+WikiTableQuestions (Pasupat and Liang, 2015, table 3), and what else people ask of their own tables.
 
 A question has words by one of the forms of its operation, in question_forms.txt. A form has fields
 for columns, such as {T} for the column of the answer, and for cells, such as {v}; {who} asks for
@@ -18,6 +16,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from experiments.synthesis import WORDS
 from experiments.synthesis.drawn import Drawn, days_of
 from experiments.synthesis.made_tables import rewritten
 from experiments.synthesis.question_drawing import OPERATIONS, SHARES, draw
@@ -36,7 +35,7 @@ from experiments.synthesis.typed_table import (
 from mate_tf.dataclass_json import require
 from mate_tf.features.numeric import Date
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.reading.text_files import read_json, read_text
+from mate_tf.reading.text_files import read_text
 from mate_tf.tables.operators import ABSENT
 from mate_tf.tables.table import Question, Table
 
@@ -55,10 +54,9 @@ _SHARE_OF_SYNONYMS, _SHARE_OF_MISTYPED = 0.15, 0.05
 _LONGEST_CELL = 10  # words of a cell that are quoted at most
 # Of "scales": what people call the most and the least of a column, by the words of its name, and
 # the more and the less: "cheapest". Last, how it is said by a verb: "costs the most".
-_WORDS = read_json(Path(__file__).with_name("words.json"))
-_PEOPLE, _PLACES, _TIMES = ({*_WORDS[kind].split()} for kind in ("people", "places", "times"))
+_PEOPLE, _PLACES, _TIMES = ({*WORDS[kind].split()} for kind in ("people", "places", "times"))
 _SCALE_OF = {
-    word: text.split(", ") for names, text in _WORDS["scales"].items() for word in names.split()
+    word: text.split(", ") for names, text in WORDS["scales"].items() for word in names.split()
 }
 
 
@@ -116,8 +114,8 @@ class QuestionsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_sizes(self, 1, "questions_per_table", "questions_per_excerpt")
-        require_sizes(self, 1, "max_question_tokens")
+        sizes = ("questions_per_table", "questions_per_excerpt", "max_question_tokens")
+        require_sizes(self, 1, *sizes)
         require_sizes(self, FEWEST, "max_rows")
         _ = self.max_table_tokens
         unknown = [name for name in self.operations if name not in OPERATIONS]
@@ -134,10 +132,7 @@ class QuestionsConfig:
 def synthetic_questions(
     table: Table, wordpiece: Wordpiece, config: QuestionsConfig
 ) -> Iterator[Made]:
-    """Yields questions about a table, the same for the same seed and name.
-
-    NothingMadeError, with the reason, if there is none.
-    """
+    """Yields questions about a table; NothingMadeError if there is none."""
     where = f"(table '{table.table_id}')"
     rng = random.Random(f"{config.seed}/{table.table_id}")
     if config.rewritten and rng.random() < config.rewritten:
@@ -158,24 +153,25 @@ def synthetic_questions(
         typed = whole
         if not config.whole_tables:
             name = f"{table.table_id}#{index}"
-            asked = draw_run(table, lengths, room, config.max_rows, name, rng)
-            if asked is None:
+            excerpt = draw_run(table, lengths, room, config.max_rows, name, rng)
+            if excerpt is None:
                 continue
-            typed = TypedTable(asked)
+            typed = TypedTable(excerpt)
         count = min(config.questions_per_excerpt, config.questions_per_table - made)
         for operation, text, drawn in _draw_several(typed, count, wordpiece, config, rng):
             name = f"{table.table_id}#{made}:{operation}"
             made += 1
+            asked: Table | None = typed.table
             if operation == "exists" and rng.random() < 0.5:
-                without = _without_rows(typed.table, drawn.cells["v"])
-                if without is not None:
-                    yield Made(
-                        operation, ((without, Question(text, name, ("no",), aggregation="NO")),)
-                    )
+                asked = _without_rows(typed.table, drawn.cells["v"])
+                question = Question(text, name, ("no",), aggregation="NO")
             elif not config.absent or rng.random() >= config.absent:
-                yield Made(operation, ((typed.table, _question(text, name, drawn, typed)),))
-            elif (without := _without_answer(typed.table, drawn, rng)) is not None:
-                yield Made("absent", ((without, Question(text, name, aggregation=ABSENT)),))
+                question = _question(text, name, drawn, typed)
+            else:
+                asked, operation = _without_answer(typed.table, drawn, rng), "absent"
+                question = Question(text, name, aggregation=ABSENT)
+            if asked is not None:
+                yield Made(operation, ((asked, question),))
     if not made:
         raise NothingMadeError("no question found", f"expected a question {where}")
 
@@ -203,8 +199,7 @@ def _draw_several(
 def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | None:
     """The table without the rows or a column that a question mentions; None if too little is left.
 
-    A mentioned text must not stand in a row that is left. One column less of a series leaves a
-    question about the others.
+    One column less of a series leaves a question about the others.
     """
     is_answered = drawn.form in _ANSWERED_WITHOUT
     cells = [drawn.cells[name] for name in sorted(drawn.cells) if name in "ab" or not is_answered]
@@ -227,16 +222,18 @@ def _without_rows(table: Table, cell: tuple[int, int]) -> Table | None:
 
 
 def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question:
-    coordinates, aggregation = drawn.coordinates, drawn.aggregation
-    if aggregation == "HEADER":
+    number: float | None = None
+    answers: tuple[str, ...]
+    if drawn.aggregation == "HEADER":
         answers = tuple(table.table.header[column] for column in drawn.along)
-        return Question(text, name, answers, coordinates, aggregation=aggregation)
-    if aggregation == "NONE" or drawn.answer:
-        cells = table.columns[drawn.column].cells
-        answers = (drawn.answer,) if drawn.answer else tuple(cells[row] for row in drawn.rows)
-        return Question(text, name, answers, coordinates, aggregation=aggregation)
-    answer = f"{_result(drawn, table):.10g}"
-    return Question(text, name, (answer,), coordinates, float(answer), aggregation)
+    elif drawn.answer:
+        answers = (drawn.answer,)
+    elif drawn.aggregation == "NONE":
+        answers = tuple(table.columns[drawn.column].cells[row] for row in drawn.rows)
+    else:
+        answers = (f"{_result(drawn, table):.10g}",)
+        number = float(answers[0])
+    return Question(text, name, answers, drawn.coordinates, number, drawn.aggregation)
 
 
 def _result(drawn: Drawn, table: TypedTable) -> float:
@@ -252,10 +249,7 @@ def _result(drawn: Drawn, table: TypedTable) -> float:
 
 
 def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:
-    """A question in words, in one of its forms, of FORMS or HELD_OUT.
-
-    It is about columns that have names, of the table that it was drawn from.
-    """
+    """A question in words, in one of its forms, of FORMS or HELD_OUT."""
     fields = {name: _column_mention(table, column, rng) for name, column in drawn.columns.items()}
     words: dict[str, str] = {}
     if held_out:

@@ -1,13 +1,11 @@
 """Other words for the same: synonyms of headers, and typing errors."""
 
 import random
-from collections.abc import Mapping
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
 from mate_tf.reading.text_files import read_text
-from mate_tf.tables.table import Table
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz"
 _LEAST_MISTYPED = 4  # letters of a word
@@ -34,15 +32,14 @@ def synonym(name: str, rng: random.Random) -> str:
     return chosen.lower() if name.islower() else chosen
 
 
-def with_other_header(table: Table, rng: random.Random) -> Table:
-    """The table with other names for its columns, where any are known that no column has or had."""
-    header, taken = list(table.header), {name.strip().lower() for name in table.header}
-    for index, name in enumerate(header):
+def other_header(header: Sequence[str], rng: random.Random) -> list[str]:
+    """A header with other names, where any are known that no column has or had."""
+    taken, names = {name.strip().lower() for name in header}, []
+    for name in header:
         other = synonym(name, rng)
-        if other.lower() not in taken:
-            header[index] = other
-            taken.add(other.lower())
-    return replace(table, header=tuple(header))
+        names.append(name if other.lower() in taken else other)
+        taken.add(names[-1].lower())
+    return names
 
 
 def mistyped(text: str, rng: random.Random) -> str:

@@ -5,20 +5,18 @@ A series is a run of columns of one kind, such as months, whose names the answer
 
 import random
 import re
-from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
-from experiments.synthesis.drawn import Drawn, round_between
+from experiments.synthesis import WORDS
+from experiments.synthesis.drawn import Drawers, Drawn, round_between
 from experiments.synthesis.typed_table import TypedTable, need, pick
 from mate_tf.features.numeric import Date
-from mate_tf.reading.text_files import read_json
 
 _FEWEST = 3  # columns of a series
 _SERIES = {
     unit: [{*names.lower().split(",")} for names in lists]
-    for unit, lists in read_json(Path(__file__).with_name("words.json"))["series"].items()
+    for unit, lists in WORDS["series"].items()
 }
 _PATTERNS = {
     "year": re.compile(r"(?:19|20)\d\d"),
@@ -166,7 +164,7 @@ def _header(form, table, row, name, chosen, cells, **words) -> Drawn:
     return Drawn(form, chosen[0], (row,), {}, cells, "HEADER", answer, words, chosen)
 
 
-ALONG_ROWS: dict[str, tuple[int, Callable[[TypedTable, random.Random], Drawn]]] = {
+ALONG_ROWS: Drawers = {
     "row_sum": (8, partial(_of_series, "SUM")),
     "row_average": (4, partial(_of_series, "AVERAGE")),
     "row_max": (3, partial(_of_series, "MAX")),

@@ -4,8 +4,8 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
 
+from experiments.synthesis import WORDS
 from experiments.synthesis.statement_execution import (
     AGGREGATIONS,
     COMPARATORS,
@@ -34,7 +34,6 @@ from experiments.synthesis.typed_table import (
     need,
     pick,
 )
-from mate_tf.reading.text_files import read_json
 
 _UNEQUAL: tuple[Comparator, ...] = ("greater", "less")
 _EXTREMES: tuple[Aggregation, ...] = ("minimum", "maximum")
@@ -46,7 +45,7 @@ _SHARE_OF_FILTERED = 0.4
 _SHARE_OF_SECOND_CONDITIONS = 0.15
 
 # Of "counts of all", {1} rows meet the conditions {0}, or have the names and values {2}.
-_WORDS = read_json(Path(__file__).with_name("words.json"))["statements"]
+_WORDS = WORDS["statements"]
 
 
 def draw_true(operation: str, table: TypedTable, rng: random.Random) -> Statement | None:

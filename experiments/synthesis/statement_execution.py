@@ -1,9 +1,9 @@
 """Statements about a table as trees, and whether they are true, false or undefined.
 
-A statement compares two expressions. An expression selects the value of a column, aggregates a
-column, counts rows, takes a difference, or is a constant. Conditions choose the rows. They compare
-a column with an expression again, so operations nest (Eisenschlos et al., 2020, section 3.2; their
-conditions have constants alone, and they have no differences).
+A statement compares two expressions: the value of a column, an aggregate, a count of rows, a
+difference, or a constant. Conditions choose the rows. They compare a column with an expression
+again, so operations nest (Eisenschlos et al., 2020, section 3.2; there conditions have constants
+alone, and there are no differences).
 
 Numbers compare in single precision, as everywhere in this project. Sums, averages and differences
 are first rounded to two decimals, as statements give them. Dates compare by the fields that both
@@ -116,9 +116,8 @@ def parts(expression: Expression) -> Iterator[Expression]:
 def operation_of(statement: Statement) -> str:
     """The one of OPERATIONS that a statement is counted under.
 
-    It is "nesting" if one operation works on the result of another. Either a computed value chooses
-    rows, or it is compared with, or subtracted from, a computed value. Two cells that are compared
-    or subtracted are not nested.
+    It is "nesting" if a computed value chooses rows, or is compared with, or subtracted from, a
+    computed value, but for two cells.
     """
     computed = [side for side in statement.sides if not isinstance(side, Constant)]
     are_cells = all(isinstance(side, Select) for side in computed)

@@ -1,9 +1,8 @@
 """Pairs of a true and a false statement about tables: synthetic and counterfactual ones.
 
-A synthetic statement is true of one excerpt of a table and false of another. The two excerpts
-differ in their rows, or in the cells of one column. As many statements are true of one as of the
-other, so neither the statement nor the excerpt alone tells the label (Eisenschlos et al., 2020,
-section 3.2, make both statements independently; the false one has another constant).
+A synthetic statement is true of one excerpt of a table and false of another. As many statements are
+true of one as of the other, so neither the statement nor the excerpt alone tells the label
+(Eisenschlos et al., 2020, section 3.2, make both independently, with another constant).
 
 A counterfactual statement is a real sentence about a table with an entity, the text of a cell, in
 place of another of its column. The sentence as it was is true, and the other one is taken to be
@@ -69,8 +68,8 @@ class StatementsConfig:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        require_sizes(self, 1, "excerpts_per_table", "operations_per_excerpt")
-        require_sizes(self, 1, "max_statement_tokens")
+        sizes = ("excerpts_per_table", "operations_per_excerpt", "max_statement_tokens")
+        require_sizes(self, 1, *sizes)
         require_sizes(self, FEWEST, "max_rows", "max_columns")
         _ = self.max_table_tokens
 
@@ -80,10 +79,7 @@ class StatementsConfig:
 
 
 def synthetic_pairs(table: Table, wordpiece: Wordpiece, config: StatementsConfig) -> Iterator[Made]:
-    """Yields pairs of statements about excerpts of a table, the same for the same seed and name.
-
-    NothingMadeError, with the reason, if there is none.
-    """
+    """Yields pairs of statements about excerpts of a table; NothingMadeError if there is none."""
     where = f"(table '{table.table_id}')"
     typed = TypedTable(table)
     columns, numbers = typed.select(), typed.select("number")
@@ -189,9 +185,8 @@ def counterfactual_pairs(
     """Yields a pair for each sentence about a table, or why there is none.
 
     The other entity is not from a row that has everything else the sentence mentions of the first
-    one's row: the sentence might be true of that row too. All mentions of the entity are swapped,
-    in the table's own writing. Numbers are the same by their value, 1,000 and 1000.0. The draws
-    follow from the seed, the table's name and the sentence. NothingMadeError if there is none.
+    one's row: the sentence might be true of that row too. All mentions of the entity are swapped.
+    Numbers are the same by their value, 1,000 and 1000.0. NothingMadeError without a sentence.
     """
     sentences = list(sentences)
     if not sentences:

@@ -1,7 +1,6 @@
 """A table as questions and statements see it: columns with types, and excerpts of it.
 
-A question or a statement is made about an excerpt alone, so nothing it depends on is ever cut. The
-authors' release divides tables into parts of at most 50 cells for the same purpose.
+A question or a statement is made about an excerpt alone, so nothing it depends on is ever cut.
 
 Shape letters: R rows and C columns of a table's body; r and c of an excerpt's.
 """
@@ -35,24 +34,18 @@ _ATTEMPTS = 8
 
 
 class Made(NamedTuple):
-    """A question with its table, or a true statement and then a false one.
+    """A question with its table, or a true statement and then a false one."""
 
-    The operation is what it is counted under.
-    """
-
-    operation: str
+    operation: str  # under which it is counted
     examples: tuple[tuple[Table, Question], ...]
 
 
 class NothingMadeError(ValueError):
-    """Nothing can be made of a table, or of a sentence about it.
-
-    The reason is a few words, the same for all tables that they are true of.
-    """
+    """Nothing can be made of a table, or of a sentence about it."""
 
     def __init__(self, reason: str, message: str):
         super().__init__(message)
-        self.reason = reason
+        self.reason = reason  # a few words, the same for all tables that they are true of
 
 
 class NotDrawnError(ValueError):
@@ -75,11 +68,6 @@ class TypedColumn:
     cells: tuple[str, ...]
     values: tuple[Value | None, ...]
 
-    @property
-    def is_varied(self) -> bool:
-        """Whether two cells have different values."""
-        return len({value for value in self.values if value is not None}) > 1
-
 
 @dataclass(frozen=True)
 class TypedTable:
@@ -101,15 +89,12 @@ class TypedTable:
         return self.table.num_rows
 
     def select(self, *kinds: Kind, but: int | None = None) -> list[int]:
-        """The columns of these kinds (without kinds: of any) that have a name and varied values.
-
-        The column `but` is left out.
-        """
+        """The columns of these kinds, by default of any, that have a name and varied values."""
         return [
             index
             for index, column in enumerate(self.columns)
-            if column.name and column.is_varied and (not kinds or column.kind in kinds)
-            if index != but
+            if column.name and (not kinds or column.kind in kinds) and index != but
+            if len({*column.values} - {None}) > 1
         ]
 
     def subjects(self, but: int | None = None) -> list[int]:
@@ -225,10 +210,7 @@ def draw_run(
     name: str,
     rng: random.Random,
 ) -> Table | None:
-    """Draws some columns and a run of rows, as many of them as fit; arguments as `draw_two`.
-
-    None if two rows of two columns do not fit.
-    """
+    """Draws some columns and a run of rows, as many as fit, or None; arguments as `draw_two`."""
     columns: Sequence[int] = range(table.num_columns)
     if rng.random() >= 0.5:
         columns = sorted(rng.sample(columns, rng.randint(FEWEST, table.num_columns)))
@@ -259,13 +241,10 @@ def draw_two(
     """Draws two different excerpts of the same size and columns; rows that do not fit are left out.
 
     Args:
-        table: the table.
-        lengths: the number of wordpieces of its cells, int [R+1, C].
+        lengths: the number of wordpieces of the table's cells, int [R+1, C].
         columns, needed: those that may be taken, and those of which one has to be.
         max_tokens: wordpieces of each excerpt, header included.
-        max_rows, max_columns: of each excerpt.
         name: the first one's identifier; the second's is the same with "b".
-        rng: draws them.
 
     Returns:
         One of WAYS and the excerpts; None if none fitted or all were alike.

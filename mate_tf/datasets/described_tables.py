@@ -1,7 +1,4 @@
-"""Tables with texts about them: your own, or those of a data set.
-
-docs/training.md describes the layouts of your own tables.
-"""
+"""Tables with texts about them: your own (docs/training.md), or those of a data set."""
 
 import dataclasses
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -52,33 +49,41 @@ def read_corpus(
     division: Division | None = None,
     without: Collection[str] = (),
 ) -> Iterator[DescribedTable]:
-    """Yields the tables of a split with their texts, in the files' order.
+    """Yields the tables of a split, without those whose ids are in `without`.
 
-    The layout is one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
-    tables, all of the split "train"; "INTERACTIONS" means those of the release, each with its
-    questions as texts. In another data set each table has all questions about it as texts, and all
-    are read before the first is yielded. A division divides a split by its tables. Tables whose ids
-    are in `without` are left out. Errors are those of the layout's reader.
+    A division divides a split by its tables. Errors are those of `read_layout`.
     """
-    part_of = None
-    source = split
-    if division is not None and split in division.names:
-        part_of, source = division.part_of, division.split
-    corpus: Iterator[Source]
-    if layout == TEXTS:
-        corpus = read_described_tables(Path(directory) / f"{source}.jsonl")
-    elif layout == TABLES:
-        corpus = read_table_folder(directory)
-    elif layout == INTERACTIONS:
-        corpus = read_described_interactions(directory, source)
-    else:
-        corpus = _gather_questions(read_split(layout, str(directory), source))
-    for described in corpus:
+    if division is None or split not in division.names:
+        division = Division(split, ((split, 100),))
+    for described in read_layout(layout, directory, division.split):
         if isinstance(described, ValueError):
             raise described
         table_id = described.table.table_id
-        if table_id not in without and (part_of is None or part_of(table_id) == split):
+        if table_id not in without and division.part_of(table_id) == split:
             yield described
+
+
+def read_layout(
+    layout: str,
+    directory: str | Path,
+    split: str,
+    is_text: Callable[[Any], bool] = lambda question: True,
+) -> Iterator[Source]:
+    """Yields the tables of a split with their texts, in the files' order.
+
+    The layout is one of LAYOUTS. "TEXTS" means files {split}.jsonl; "TABLES" means a folder of
+    tables, whatever the split; "INTERACTIONS" means those of the release, each with its questions
+    as texts. In another data set each table has all questions about it as texts, and all are read
+    before the first is yielded. `is_text` says which questions are texts. Errors are those of the
+    layout's reader; where a table of "TEXTS" or "TABLES" cannot be read, its error is yielded.
+    """
+    if layout == TEXTS:
+        return _read_described_tables(Path(directory) / f"{split}.jsonl")
+    if layout == TABLES:
+        return _read_table_folder(Path(directory))
+    if layout == INTERACTIONS:
+        return _read_described_interactions(directory, split, is_text)
+    return _gather_questions(read_split(layout, str(directory), split), is_text)
 
 
 def corpus_splits(layout: str, directory: str | Path) -> tuple[list[str], list[str]]:
@@ -88,13 +93,8 @@ def corpus_splits(layout: str, directory: str | Path) -> tuple[list[str], list[s
     return splits_there("JSONL" if layout == TEXTS else layout, str(directory))
 
 
-def read_described_tables(path: str | Path) -> Iterator[Source]:
-    """Yields each table of a file of JSON Lines, or the ValueError of one that is malformed.
-
-    A line is an object with "table", as in `read_json_lines`, and, if they are known, "texts", a
-    list, and "id". Errors of the lines themselves, and of files, are those of `read_json_lines`.
-    """
-    path = Path(path)
+def _read_described_tables(path: Path) -> Iterator[Source]:
+    """Reads lines with "table", as in `read_json_lines`, and perhaps "texts", a list, and "id"."""
     read_table = table_reader(path.parent)
     for where, name, record in read_named_lines(path, _KINDS, ("table",), "line"):
         texts = record.get("texts", ())
@@ -109,25 +109,17 @@ def read_described_tables(path: str | Path) -> Iterator[Source]:
             yield DescribedTable(name, table, _not_blank(texts))
 
 
-def read_described_interactions(
-    directory: str | Path, split: str, is_text: Callable[[Any], bool] = lambda question: True
+def _read_described_interactions(
+    directory: str | Path, split: str, is_text: Callable[[Any], bool]
 ) -> Iterator[DescribedTable]:
-    """Yields the tables of a split of interactions; errors as `read_interactions`.
-
-    `is_text` says whether a question of them is a text about the table.
-    """
     for table, interaction in read_tables(directory, split):
         questions = filter(is_text, interaction.questions)
         texts = _not_blank(question.original_text or question.text for question in questions)
         yield DescribedTable(interaction.id or table.table_id, table, texts)
 
 
-def read_table_folder(directory: str | Path) -> Iterator[Source]:
-    """Yields each table's file in a folder and below, or the ValueError of `read_file`.
-
-    FileNotFoundError if there is none.
-    """
-    directory = Path(directory)
+def _read_table_folder(directory: Path) -> Iterator[Source]:
+    """Reads each table's file in a folder and below."""
     files = sorted(path for path in directory.rglob("*") if path.suffix.lower() in _TABLE_FILES)
     if not files:
         endings = ", ".join(_TABLE_FILES)
@@ -142,12 +134,16 @@ def read_table_folder(directory: str | Path) -> Iterator[Source]:
             yield DescribedTable(name, table)
 
 
-def _gather_questions(pairs: Iterable[tuple[Any, Question]]) -> Iterator[DescribedTable]:
+def _gather_questions(
+    pairs: Iterable[tuple[Any, Question]], is_text: Callable[[Any], bool]
+) -> Iterator[DescribedTable]:
     """Yields each table with all questions about it, in the order of their first questions."""
     gathered: dict[str, tuple[Table, list[str]]] = {}
     for item, question in pairs:
         table = plain_table(item)
-        gathered.setdefault(table.table_id, (table, []))[1].append(question.text)
+        texts = gathered.setdefault(table.table_id, (table, []))[1]
+        if is_text(question):
+            texts.append(question.text)
     for table_id, (table, texts) in gathered.items():
         yield DescribedTable(table_id, table, _not_blank(texts))
 

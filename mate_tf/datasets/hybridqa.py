@@ -51,16 +51,14 @@ def read_hybridqa(
     """Yields each question with its table and the passages that the cells link to.
 
     Answers are texts: `supervise_linked` finds their cells, and `expand_cells` puts sentences of
-    the passages into the table. Links are unquoted like the passages' keys; those without a passage
-    are the table's `dead_links`. Questions have the release's `part_of_speech_tags` if there are
-    any. The questions' file is in memory as a whole; tables and passages are read when needed.
+    the passages into the table. Questions have the release's `part_of_speech_tags`, if any.
 
     The folder is the release: folders `tables_tok` and `request_tok` beside the questions' files,
     or the official repositories, `WikiTables-WithLinks` beside `released_data`. The split is
     "train", "dev" or "test" (with hidden answers). If `traced`, `answer_coordinates` are the cells
     that the release traced the answers to, in {split}.traced.json. With `original` ids end in
     "-0_0" and tables have no section heading, as in the authors' release of MATE. Errors are those
-    of `read_wtq`, also for passages.
+    of `read_wtq`.
     """
     questions = _part(directory, _QUESTIONS)
     path, traced_path = questions / f"{split}.json", questions / f"{split}.traced.json"
@@ -197,16 +195,13 @@ def expand_cells(
 ) -> Table:
     """Adds to cells the sentences of their passages that are most similar to the question.
 
-    As in MATE's experiments on HybridQA (Eisenschlos et al., 2021, section 5), the num_sentences
-    best sentences of the table's passages, by TF-IDF over words and pairs of words, follow the
-    texts of the cells that link to them: "Oslo" becomes "Oslo ( Oslo is the capital of Norway . )".
-    Each passage of a cell has its own parentheses, with its sentences in order, and with
-    `with_titles` after its title and a colon.
+    The num_sentences best sentences of the table's passages, by TF-IDF over words and pairs of
+    words, follow the texts of the cells that link to them (Eisenschlos et al., 2021, section 5):
+    "Oslo" becomes "Oslo ( Oslo is the capital of Norway . )". Each passage of a cell has its own
+    parentheses, with `with_titles` after its title and a colon.
 
-    With `original` it does as the authors' release: sentences that no cell can show, such as those
-    of the header's passages and repeated ones, take places, and a title begins after the last slash
-    of the address. Rows stay as they are; if no sentence has a word of the question, so does the
-    table.
+    With `original` sentences that no cell can show, such as those of the header's passages and
+    repeated ones, take places, and a title begins after the last slash of the address.
     """
     require(num_sentences >= 0, f"expected num_sentences to be at least 0, got {num_sentences}")
     sentences, scores = score_sentences(linked, question, original)
@@ -298,10 +293,9 @@ def _terms(text: str) -> list[str]:
 def split_sentences(text: str, original: bool = False) -> tuple[str, ...]:
     """Splits a text into sentences, without white space around them.
 
-    The splitter is Punkt (Kiss and Strunk, 2006) without training, but with abbreviations that end
-    no sentence, such as "St." and "U.S."; `original` leaves them out, as the authors' release does.
-    Its time is quadratic, so that texts of more than 10,000 characters are cut at blanks first, and
-    a long stretch of signs alone stays whole.
+    The splitter is Punkt (Kiss and Strunk, 2006) without training, but, unless `original`, with
+    abbreviations that end no sentence, such as "St.". Its time is quadratic, so that texts of more
+    than 10,000 characters are cut at blanks first, and a long stretch of signs stays whole.
     """
     sentences: list[str] = []
     while text:

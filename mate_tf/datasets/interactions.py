@@ -1,10 +1,9 @@
 """Interactions of TAPAS's release: a table and the questions about it, as protocol buffers.
 
-A folder has a file for each split, or several: NAME.txtpb, one message in text format on a line;
-NAME.pbtxt, one message; or NAME.tfrecord, binary messages; each with .gz or without, whole or in
-shards. NAME begins with the split's; random-split-1-train is train too, and so is interactions,
-the name of the corpus that the papers pre-train on. The folder may be in its subfolder
-interactions, as run_task_main writes it.
+A folder, or its subfolder interactions, has files of each split: NAME.txtpb, one message in text
+format on a line; NAME.pbtxt, one message; or NAME.tfrecord, binary messages; with .gz or without,
+whole or in shards. NAME begins with the split's; random-split-1-train is train too, and so is
+interactions, the name of the corpus that the papers pre-train on.
 """
 
 import dataclasses
@@ -16,7 +15,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from absl import logging
 from google.protobuf import descriptor_pb2, descriptor_pool, message, message_factory, text_format
@@ -34,13 +33,6 @@ _PARSED_TOGETHER = 64
 _WARNED = 3  # tables of a file that a warning names
 
 
-class Placed(NamedTuple):
-    """An interaction, and its place: "(file 'train.txtpb', line 3)"."""
-
-    message: Any
-    where: str
-
-
 @functools.cache
 def message_class() -> Any:
     """The class of the release's messages."""
@@ -52,11 +44,10 @@ def read_interactions(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields each question of a split's interactions with its table.
 
-    A negative table of a question, of which another table is right, comes with the same question
-    and the aggregation ABSENT. An interaction whose table is empty or ragged is left out with a
-    warning, as the release leaves it out. With `original` questions have the release's normalised
-    texts, if the file has them. FileNotFoundError if the split has no file; ValueError, with file
-    and line or record, if a file or a message is malformed.
+    A question's negative tables come with the same question and the aggregation ABSENT. An
+    interaction whose table is empty or ragged is left out with a warning, as the release does. With
+    `original` questions have the release's normalised texts, if there are any. FileNotFoundError if
+    the split has no file; ValueError, with file and line or record, if something is malformed.
     """
     for table, interaction in read_tables(directory, split):
         previous: dict[str, Any] = {}
@@ -75,15 +66,15 @@ def read_tables(directory: str | Path, split: str) -> Iterator[tuple[Table, Any]
     """Yields each table of a split with its interaction; errors as `read_interactions`."""
     for path in interaction_files(directory, split):
         left_out = 0
-        for placed in read_messages(path):
+        for interaction, where in read_messages(path):
             try:
-                table = table_of(placed)
+                table = table_of(interaction, where)
             except ValueError as error:
                 left_out += 1
                 if left_out <= _WARNED:
                     logging.warning("left out: %s", error)
                 continue
-            yield table, placed.message
+            yield table, interaction
         if left_out > _WARNED:
             logging.warning("left out: %d interactions of %s in all", left_out, path)
 
@@ -103,8 +94,8 @@ def interaction_files(directory: str | Path, split: str) -> list[Path]:
     )
 
 
-def read_messages(path: Path) -> Iterator[Placed]:
-    """Yields each interaction of a file, one after the other; errors as `read_interactions`."""
+def read_messages(path: Path) -> Iterator[tuple[Any, str]]:
+    """Yields each interaction of a file, and where it is; errors as `read_interactions`."""
     if ".tfrecord" in path.name:
         yield from _read_binary(path)
         return
@@ -112,28 +103,28 @@ def read_messages(path: Path) -> Iterator[Placed]:
         is_packed = file.read(len(_GZIP)) == _GZIP
     with gzip.open(path) if is_packed else open_bytes(path) as file:
         if ".pbtxt" in path.name:
-            yield _parse(file.read(), f"(file '{path}')")
+            where = f"(file '{path}')"
+            yield _parse(file.read(), where), where
             return
         lines = ((number, line) for number, line in _lines(file, path) if line.strip())
         while chunk := list(itertools.islice(lines, _PARSED_TOGETHER)):
             parsed = _parse_together([line for _, line in chunk])
             for (number, line), interaction in zip(chunk, parsed, strict=True):
                 where = f"(file '{path}', line {number})"
-                yield _parse(line, where) if interaction is None else Placed(interaction, where)
+                yield (_parse(line, where) if interaction is None else interaction), where
 
 
-def table_of(placed: Placed) -> Table:
-    """The table of an interaction; ValueError, with its place, if it is empty or ragged."""
-    with naming(placed.where):
-        return _table(placed.message.table, placed.message.id or placed.where)
+def table_of(interaction: Any, where: str) -> Table:
+    """The table of an interaction; ValueError, which says where, if it is empty or ragged."""
+    with naming(where):
+        return _table(interaction.table, interaction.id or where)
 
 
 def interactions_of(pairs: Iterable[tuple[Table, Question]]) -> Iterator[Any]:
     """Questions with their tables as interactions, those of a conversation in one.
 
     A question belongs to the interaction before it if it is about the same table and has a previous
-    answer. What follows a cell's own text stands in the cell, as in the release. Operators beyond
-    TAPAS's and what else it has no field for are left out.
+    answer. Expansions stand in the cells. What the release has no field for is left out.
     """
     interaction: Any = None
     for table, question in pairs:
@@ -219,14 +210,14 @@ def _negatives(entry: Any, question: Question) -> Iterator[tuple[Table, Question
         yield _table(negative.table, key), Question(question.text, key, aggregation=ABSENT)
 
 
-def _parse(text: bytes, where: str) -> Placed:
+def _parse(text: bytes, where: str) -> Any:
     """Parses one message alone: slowly, but with unknown extensions, and it says what is wrong."""
     interaction = message_class()()
     try:
         text_format.Parse(text, interaction, allow_unknown_extension=True, descriptor_pool=_pool())
     except (text_format.ParseError, UnicodeDecodeError) as error:
         raise ValueError(f"expected an interaction in text format, got {error} {where}") from None
-    return Placed(interaction, where)
+    return interaction
 
 
 def _parse_together(lines: list[bytes]) -> list[Any]:
@@ -261,7 +252,7 @@ def _lines(file: Any, path: Path) -> Iterator[tuple[int, bytes]]:
         raise ValueError(f"expected a whole file, got {error} {where}") from None
 
 
-def _read_binary(path: Path) -> Iterator[Placed]:
+def _read_binary(path: Path) -> Iterator[tuple[Any, str]]:
     import tensorflow as tf
 
     with open_bytes(path) as file:
@@ -271,7 +262,7 @@ def _read_binary(path: Path) -> Iterator[Placed]:
     number = 0
     try:
         for number, record in enumerate(records):
-            yield Placed(parse(record), f"(file '{path}', record {number})")
+            yield parse(record), f"(file '{path}', record {number})"
     except (tf.errors.DataLossError, message.DecodeError) as error:
         reason, where = str(error).split("\n")[0], f"(file '{path}', record {number} or the next)"
         raise ValueError(f"expected interactions, got {reason} {where}") from None

@@ -23,22 +23,15 @@ _DEFAULTS = {f.name: f.default for f in fields(Question) if f.name not in ("text
 _TITLES = ("document_title", "context_heading")
 _FILE = "file"
 _FILE_KEYS = (_FILE, *(field.name for field in fields(ReadOptions)), *_TITLES)
-_KINDS = {
+# Of each key the types of its value, and their name; numbers are checked by Question.
+_KINDS: dict[str, tuple[Any, str]] = {
     "id": (str | int, "a text"),
     "question": (str, "a text"),
     "table": (str | dict, "an object or the path of a file"),
-    "answers": (list, "a list"),
-    "answer_coordinates": (list, "a list"),
-    "answer_number": (int | float | None, "a number"),
-    "aggregation": (str, "a text"),
-    "previous_coordinates": (list, "a list"),
-    "class_index": (int | None, "an integer"),
-    "part_of_speech_tags": (list, "a list"),
-    "previous_answers": (list, "a list"),
 }
-
-# Reads the table that a line names or holds: a Table, or a LinkedTable.
-TableReader = Callable[[str | dict[str, Any]], Any]
+_OF_DEFAULTS: dict[Any, tuple[Any, str]]
+_OF_DEFAULTS = {(): (list, "a list"), "": (str, "a text"), None: (object, "")}
+_KINDS |= {name: _OF_DEFAULTS[default] for name, default in _DEFAULTS.items()}
 
 
 def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
@@ -49,33 +42,27 @@ def read_json_lines(path: str | Path) -> Iterator[tuple[Table, Question]]:
 
     - an object with "header", "rows" and, if they are known, "id", "document_title",
       "context_heading" and "expansions";
-    - the path of a table's file, from the folder of the JSON Lines, of any kind that `read_file`
-      reads. The path becomes the table's name;
+    - the path, from the folder of the JSON Lines, of a file for `read_file`, which becomes the
+      table's name;
     - an object with that path as "file" and the fields of `ReadOptions`.
 
-    FileNotFoundError if the file or a table is missing, OSError if a table's file cannot be opened,
-    ValueError if a line or a table is malformed, or two questions have the same id. All errors name
-    file and line.
+    All errors name file and line: FileNotFoundError if the file or a table is missing, OSError if a
+    table's file cannot be opened, ValueError if a line or table is malformed or an id comes twice.
     """
     return _read_lines(as_path(path), linked=False)
 
 
 def read_linked_json_lines(path: str | Path) -> Iterator[tuple[LinkedTable, Question]]:
-    """Yields each question with its table and the passages that the cells link to.
+    """Yields each question with its table and passages; errors as `read_json_lines`.
 
-    A line is one of `read_json_lines`, whose errors these are. A cell of the table's "rows" may be
-    an object with "text" and "links", a list of names; "passages" is an object with a text for each
-    name. A .json file with such an object is read in the same way. Tables in other files have no
-    links.
+    A cell of the table's "rows" may be an object with "text" and "links", a list of names;
+    "passages" is an object with a text for each name. The table may be in a .json file too.
     """
     return _read_lines(as_path(path), linked=True)
 
 
-def table_reader(folder: Path, linked: bool = False) -> TableReader:
-    """Reads tables, with the passages of `linked` ones, as lines have them.
-
-    Paths begin in the folder.
-    """
+def table_reader(folder: Path, linked: bool = False) -> Callable[[str | dict[str, Any]], Any]:
+    """A function that reads the Table, or LinkedTable, that a line of a file in a folder has."""
     from_json = _linked_table_from_json if linked else _table_from_json
 
     @remember
@@ -133,11 +120,10 @@ def _read_lines(path: Path, linked: bool) -> Iterator[tuple[Any, Question]]:
 def read_named_lines(
     path: Path, kinds: Mapping[str, tuple[Any, str]], required: Sequence[str], unit: str
 ) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """Yields where each line is, its id and its object.
+    """Yields where each line is, its id, by default of file and number, and its object.
 
-    A line without an id has one of the file and the number. `kinds` has for each known key the
-    types of its value, and their name. ValueError unless a line is such an object with the required
-    keys, and an id that no other `unit` has.
+    ValueError unless a line has the required keys, others among `kinds` with values of their types,
+    and an id that no other `unit` has.
     """
     lines: dict[int, int] = {}  # by the hashes of ids, which take less memory than ids
     for number, record in read_json_values(path):
@@ -163,12 +149,12 @@ def _table_from_json(record: Mapping[str, Any], default_id: str) -> Table:
 def _linked_table_from_json(record: Mapping[str, Any], default_id: str) -> LinkedTable:
     texts = record.get("passages", {})
     if not isinstance(texts, dict) or not all(isinstance(text, str) for text in texts.values()):
-        raise ValueError(f"expected an object of texts for 'passages', got {_shown(texts)}")
+        raise ValueError(f"expected an object of texts for 'passages', got {texts!r:.80}")
     rows = record.get("rows")
     cells: list[list[tuple[Any, list[str]]]] = []
     for row in rows if isinstance(rows, list) else ():
         if not isinstance(row, list):
-            raise ValueError(f"expected a list of cells, got {_shown(row)}")
+            raise ValueError(f"expected a list of cells, got {row!r:.80}")
         cells.append(list(map(_cell, row)))
     own = {"rows": [[text for text, _ in row] for row in cells]} if cells else {}
     table = _table_from_json({**record, **own}, default_id)
@@ -191,15 +177,10 @@ def _cell(cell: Any) -> tuple[Any, list[str]]:
     are_names = isinstance(names, list) and all(isinstance(name, str) for name in names)
     if not are_names or not cell.keys() <= {"text", "links"}:
         raise ValueError(
-            f"expected a cell's text, or an object with 'text' and a list of 'links', got "
-            f"{_shown(cell)}"
+            f"expected a cell's text, or an object with 'text' and a list of 'links', "
+            f"got {cell!r:.80}"
         )
     return cell.get("text"), names
-
-
-def _shown(value: Any) -> str:
-    shown = json.dumps(value, ensure_ascii=False)
-    return shown if len(shown) <= 80 else f"{shown[:80]}..."
 
 
 @contextlib.contextmanager
@@ -216,10 +197,7 @@ def naming(where: str) -> Iterator[None]:
 
 
 def write_json_lines(path: str | Path, pairs: Iterable[tuple[Table, Question]]) -> int:
-    """Writes questions with their tables for `read_json_lines`, and returns their number.
-
-    The file appears once it is complete.
-    """
+    """Writes questions with their tables for `read_json_lines`, and returns their number."""
     count = 0
     with complete_text_file(path) as file:
         for table, question in pairs:

@@ -249,8 +249,8 @@ def _along_row(table: Table, text: str, mentions: _Mentions, number: float) -> D
     if row is None:
         return None
     named = [column for column in range(table.num_columns) if mentions.columns[column] == 1.0]
-    numbers = {column: table.column(column).numbers[row] for column in named}
-    given = {column: value for column, value in numbers.items() if value is not None}
+    numbers = ((column, table.column(column).numbers[row]) for column in named)
+    given = {column: value for column, value in numbers if value is not None}
     values = list(given.values())
     if len(values) < 2:
         return None

@@ -36,19 +36,16 @@ def read_sqa(
 ) -> Iterator[tuple[Table, Question]]:
     """Yields the questions of each sequence in order, with the cells that answer them.
 
-    Each question except a sequence's first has the cells and texts of the previous answer, even if
-    a position is missing between them. An answer may have cells outside of the table's body, such
-    as (-1, 0) in the header. Then its question has no cells (see `check_supervision`), and the next
-    question has those that are inside. The questions are in memory.
-
-    Ids are those of the authors' release of TAPAS: "nt-639-0_1" is question 1, counted from 0, of
-    sequence "nt-639" by annotator 0. The columns "aggregation", "float_answer" and "class_index",
-    which that release adds, are read if they exist.
+    Each question except a sequence's first has the cells and texts of the previous answer. An
+    answer may have cells outside of the table's body, such as (-1, 0) in the header. Then its
+    question has no cells, and the next question has those that are inside.
 
     The folder is the unpacked release, with its .tsv files and its folder `table_csv`. Splits are
-    those of `read_wtq`, and "train_and_dev". With `original` it reads as the authors' release of
-    TAPAS does (wtq.py): sequences sorted by id, and quotation marks that need not match. Errors are
-    those of `read_wtq`, and ValueError for a position that comes twice.
+    those of `read_wtq`, and "train_and_dev". "nt-639-0_1" is question 1, counted from 0, of
+    sequence "nt-639" by annotator 0. The columns "aggregation", "float_answer" and "class_index" of
+    TAPAS's release are read if they exist. With `original` it reads as that release does: sequences
+    sorted by id, and quotation marks that need not match. Errors are those of `read_wtq`, and
+    ValueError for a position that comes twice.
     """
     directory = Path(directory)
     path = directory / _FILES.get(split, f"{split}.tsv")

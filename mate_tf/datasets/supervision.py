@@ -45,24 +45,17 @@ def supervise(
 ) -> Question:
     """Finds the cells and the number of a question's answer (Herzig et al., 2020, section 3).
 
-    Each answer text is searched in the body cells and compared as WikiTableQuestions compares
-    denotations. If no cell has the text and it is no number, it stands for the only cell of several
-    lines whose first line it is: a name with a note below. Then it stands for the cells of its
-    value, as each column is read: "10151" for "10,151", "$5.00" for "5", but not "3" for "3 km". A
-    value in more cells than the times it is given is not found. For ABSENT, YES and NO, which need
-    no cells, nothing is searched. A single answer that is a number also sets `answer_number`, even
-    if no cell holds it. Supervision that the question already has is kept.
+    Supervision that the question has is kept. Otherwise the operator and its cells are derived from
+    what the question mentions, or from its cells (operators.py). Where nothing decides them, each
+    answer is searched in the body cells: by the texts, compared as WikiTableQuestions compares
+    denotations; by the first line of one cell of several lines, if it is no number; by its value,
+    as each column is read: "10151" for "10,151", "$5.00" for "5", but not "3" for "3 km". A single
+    answer that is a number also sets `answer_number`, even if no cell holds it.
 
-    Before all that, the operator and its cells are derived from what the question mentions
-    (operators.py), or from the cells that it already has; they say more than the text alone. An
-    answer in several cells is then the one whose row or column is mentioned.
-
-    With `strict`, as in training, an answer in more cells than the times it is given is an error.
-    Otherwise its last cells are taken, as the original does in evaluation. With `original` all is
-    as in the authors' release. Texts are compared as they are, then without case, then without
-    white space and only then as denotations. An answer that is given twice is ambiguous. A number
-    is what Python reads after commas, or several points, are removed: "1,23" is 1.23, and "nan" is
-    a number. SupervisionError if there is no answer, or one is not found or in too many cells.
+    With `strict`, as in training, an answer in more cells than the times it is given is an error;
+    otherwise its last cells are taken. With `original` all is as in the authors' release: texts are
+    compared as they are, without case, without white space, and as denotations. SupervisionError if
+    there is no answer, or one is not found or in too many cells.
     """
     if question.aggregation and not OPERATORS[question.aggregation].needs_cells:
         return question
@@ -93,10 +86,9 @@ def supervise(
 
 
 def derived(table: Table, question: Question) -> Derived | None:
-    """The operator and the cells of a question, from its cells or else its answers.
+    """The operator and the cells of a question, from its cells or else its answers; or None.
 
-    None where nothing decides them (operators.py). The last questions are remembered: records are
-    made of what was derived, and then say how.
+    The last questions are remembered: records are made of what was derived, and then say how.
     """
     return _derived((table, question))
 
@@ -125,9 +117,8 @@ def check_supervision(
 ) -> Question:
     """Checks that a question has supervision, for data sets that give it (SQA, WikiSQL).
 
-    It takes the place of `supervise` and returns the question itself. `strict` has no effect. With
-    `original`, a question without any answer, not even a text, is kept, as in the authors' release.
-    SupervisionError ("no answer given") if there is none.
+    It takes the place of `supervise`; `strict` has no effect. With `original` a question without
+    any answer, not even a text, is kept. SupervisionError ("no answer given") if there is none.
     """
     has_class = question.class_index is not None
     if _has_supervision(question, original) or has_class or (original and not question.answers):
@@ -149,11 +140,10 @@ def _where(table: Table, question: Question) -> str:
 
 
 def parse_number(text: str, original: bool = False) -> float | None:
-    """Reads a text that is one plain number, with or without thousands separators.
+    """Reads a text that is one plain number, finite in single precision; None for others.
 
-    A number that is not finite in single precision, as in records, is None. With `original`
-    whatever Python reads as a number ("nan", "1e3") is one, after commas, or several full stops,
-    are removed; "1,23" is 1.23.
+    With `original` whatever Python reads as a number ("nan", "1e3") is one, after commas, or
+    several full stops, are removed; "1,23" is 1.23.
     """
     if original:
         return _original_number(text)
@@ -309,14 +299,13 @@ def supervise_linked(
     """Finds the cells that hold an answer, in their own text or anywhere in their passages.
 
     Cells and answers are compared by whole words, in lower case and without punctuation and
-    articles (Eisenschlos et al., 2021, section 5). Every cell with one of the answers counts.
-    Several cells are no error, `strict` or not, because many cells may link to one passage. The
-    coordinates are row by row; those that the question already has are kept.
+    articles (Eisenschlos et al., 2021, section 5). Every cell with one of the answers counts, row
+    by row, `strict` or not. Coordinates that the question already has are kept.
 
-    With `original` it does as the authors' release. An answer of articles and punctuation alone
-    ("A") is in every cell with a word, instead of only in cells that equal it. An answer that
-    begins or ends in a sign other than ASCII punctuation ("5 €") is not found at the begin or end
-    of a text. SupervisionError: "no answer given", or "answer not found" in any cell or passage.
+    With `original` an answer of articles and punctuation alone ("A") is in every cell with a word,
+    instead of in cells that equal it; one that begins or ends in a sign other than ASCII
+    punctuation ("5 €") is not found at the begin or end of a text. SupervisionError: "no answer
+    given", or "answer not found".
     """
     if question.answer_coordinates:
         return question

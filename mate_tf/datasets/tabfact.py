@@ -19,15 +19,13 @@ def read_tabfact(
     """Yields each statement with its table, whose document title is the caption.
 
     The class is 1 if the table entails the statement. Texts are those of the release's folder
-    `tokenized_data`, words in their base form ("be" for "is"). Ids of statements are those of the
-    authors' release of TAPAS: "1-2.html.csv_3-0_0" is statement 3, counted from 0, about the table
-    "1-2.html.csv". The statements' file is in memory as a whole; tables are read when needed.
+    `tokenized_data`, words in their base form ("be" for "is"). "1-2.html.csv_3-0_0" is statement 3,
+    counted from 0, about the table "1-2.html.csv".
 
     The split is "train", "dev" or "test"; or a part of the test split with a list of tables,
-    data/{split}_id.json, such as "simple_test", "complex_test" and "small_test". With `original`
-    it reads as the authors' release of TAPAS does, and as its checkpoints were trained: texts as
-    they were collected, from the folder `collected_data`; tables are named "table_csv/..." and have
-    no caption; quotation marks around a cell are removed. Errors are those of `read_wtq`.
+    data/{split}_id.json, such as "simple_test". With `original` it reads as the authors' release of
+    TAPAS does: texts from the folder `collected_data`; tables are named "table_csv/..." and have no
+    caption; quotation marks around a cell are removed. Errors are those of `read_wtq`.
     """
     directory = Path(directory)
     name = {"dev": "val"}.get(split, split)

@@ -37,10 +37,7 @@ _PART = re.compile(r"([^\s:=,/\\]+)=(\d+)", re.ASCII)
 class Division:
     """A split and the parts that take its place.
 
-    A table's part depends on the hash of its name, so that all questions about a table are in the
-    same part, whatever the order of the files. Only if there are so few tables that a part would be
-    empty, the part gets a table of another one (`filled`). A few tables' questions are divided one
-    by one (`divide_questions`).
+    A table's part follows from the hash of its name, so that all questions about it are in one.
 
     Attributes:
         split: the split.
@@ -55,14 +52,14 @@ class Division:
     by_questions: bool = False
 
     def __post_init__(self) -> None:
-        percentages, names = [percentage for _, percentage in self.parts], list(self.names)
+        percentages, names = [percentage for _, percentage in self.parts], self.names
         where = f"(division of the split {self.split!r})"
         require(
             bool(percentages) and min(percentages) >= 1 and sum(percentages) == 100,
             f"expected percentages of at least 1 that add up to 100, got {percentages} {where}",
         )
-        is_each_once = len(set(names)) == len(names)
-        require(is_each_once, f"expected parts of different names, got {names} {where}")
+        are_different = len(set(names)) == len(names)
+        require(are_different, f"expected parts of different names, got {list(names)} {where}")
 
     @classmethod
     def from_text(cls, text: str) -> "Division":
@@ -93,11 +90,10 @@ class Division:
         return [*splits[:at], *self.names, *splits[at + 1 :]]
 
     def filled(self, table_ids: Iterable[str]) -> "Division":
-        """The division with at least one table in each part.
+        """The division with at least one table in each part; ValueError if there are too few.
 
         An empty part gets the table whose hash is nearest to the part's range, from a part that has
-        more than one. Large splits are divided by the hashes alone: names of tables, which may be
-        repeated, are read only until no part is empty. ValueError if there are fewer than parts.
+        more than one. Names, which may be repeated, are read only until no part is empty.
         """
         parts: dict[str, str] = {}
         empty = dict.fromkeys(self.names)
@@ -112,11 +108,12 @@ class Division:
                 f"{', '.join(self.names)}, got {len(parts)} in the split {self.split!r}; add "
                 "tables, or do not divide the split"
             )
-        ends = dict(zip(self.names, itertools.accumulate(p for _, p in self.parts), strict=True))
-        percentages = dict(self.parts)
+        ends = dict(zip(self.names, self._ends, strict=True))
         moved = dict(self.moved)
-        for name in empty:
-            begin, end = ends[name] - percentages[name], ends[name] - 1
+        for name, percentage in self.parts:
+            if name not in empty:
+                continue
+            begin, end = ends[name] - percentage, ends[name] - 1
 
             def distance(table_id: str, begin: int = begin, end: int = end) -> tuple[int, str]:
                 position = _position(table_id)
@@ -131,8 +128,7 @@ class Division:
     def divide_questions(self, question_ids: Iterable[str]) -> "Division":
         """The division of these questions, in the order of their hashes, whatever their tables."""
         ids = sorted(question_ids, key=lambda id_: (_position(id_), id_))
-        ends = itertools.accumulate(percentage for _, percentage in self.parts)
-        numbers = [round(len(ids) * end / 100) for end in ends]
+        numbers = [round(len(ids) * end / 100) for end in self._ends]
         names = (self.names[bisect.bisect(numbers, place)] for place in range(len(ids)))
         return dataclasses.replace(
             self, moved=tuple(zip(ids, names, strict=True)), by_questions=True
@@ -142,16 +138,15 @@ class Division:
     def _moved(self) -> dict[str, str]:
         return dict(self.moved)
 
+    @functools.cached_property
+    def _ends(self) -> list[int]:
+        return list(itertools.accumulate(percentage for _, percentage in self.parts))
+
     def part_of(self, id_: str) -> str:
         """The name of the part that a table, or a question, is in."""
         if id_ in self._moved:
             return self._moved[id_]
-        position = _position(id_)
-        for name, percentage in self.parts:
-            position -= percentage
-            if position < 0:
-                return name
-        raise AssertionError("percentages add up to 100")
+        return self.names[bisect.bisect(self._ends, _position(id_))]
 
     def __str__(self) -> str:
         parts = ",".join(f"{name}={percentage}" for name, percentage in self.parts)
@@ -164,12 +159,11 @@ def _position(table_id: str) -> int:
     return int.from_bytes(digest[:8]) % 100
 
 
-def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
-    """Yields each sentence of SST-2 as a question without a table.
+def read_sst2(directory: str | Path, split: str) -> Iterator[tuple[None, Question]]:
+    """Yields each sentence of SST-2 (Socher et al., 2013) as a question, without a table.
 
-    The Stanford Sentiment Treebank's two classes (Socher et al., 2013) are negative (0) and
-    positive (1). A line of {split}.tsv, "train" or "dev", is a sentence, a tab and its label;
-    ValueError, with file and line, for another.
+    The classes are negative (0) and positive (1). A line of {split}.tsv, "train" or "dev", is a
+    sentence, a tab and its label; ValueError, with file and line, for another.
     """
     path = Path(directory) / f"{split}.tsv"
     for number, line in read_lines(path):
@@ -180,7 +174,7 @@ def read_sst2(directory: str | Path, split: str) -> Iterator[Question]:
         is_labelled = tab and sentence.strip() and label.strip() in ("0", "1")
         where = f"(file '{path}', line {number})"
         require(bool(is_labelled), f"expected a sentence, a tab and 0 or 1, got {line!r} {where}")
-        yield Question(sentence, f"{split}-{number}", class_index=int(label))
+        yield None, Question(sentence, f"{split}-{number}", class_index=int(label))
 
 
 Pairs = Iterator[tuple[Any, Question]]
@@ -192,10 +186,8 @@ class Task(NamedTuple):
     Attributes:
         read: its reader.
         splits: its possible splits; () means all .jsonl files in the folder.
-        supervise: makes of table, question, strict and original the question with the cells of its
-            answer (supervision.supervise); None if no cells are needed, or they are given.
-        expand: makes of the reader's item, the question and original the table to convert; None if
-            the reader yields this table.
+        supervise: as supervision.supervise; None if no cells are needed, or they are given.
+        expand: as hybridqa.expand_cells; None if the reader yields the table to convert.
         has_tables: whether its questions are about tables.
         has_original: whether the reader takes `original`, to read as the authors' release does.
     """
@@ -233,14 +225,6 @@ def _shards(folder: Path, split: str) -> list[Path]:
     return files
 
 
-def _read_linked_json_lines(directory: str, split: str) -> Pairs:
-    return read_linked_json_lines(Path(directory) / f"{split}.jsonl")
-
-
-def _read_sentences(directory: str, split: str) -> Pairs:
-    return ((None, sentence) for sentence in read_sst2(directory, split))
-
-
 def _supervise_stated(table, question: Question, strict: bool, original: bool) -> Question:
     """Supervises your own questions, except those to classify."""
     is_classified = question.class_index is not None and not question.answers
@@ -258,19 +242,22 @@ TASKS = {
     "INTERACTIONS": Task(read_interactions, _SPLITS, _supervise_stated),
     "JSONL": Task(_read_json_lines, (), _supervise_stated, has_original=False),
     "LINKED_JSONL": Task(
-        _read_linked_json_lines, (), supervise_linked, expand_cells, has_original=False
+        lambda directory, split: read_linked_json_lines(Path(directory) / f"{split}.jsonl"),
+        (),
+        supervise_linked,
+        expand_cells,
+        has_original=False,
     ),
-    "SST2": Task(_read_sentences, ("train", "dev"), has_tables=False, has_original=False),
+    "SST2": Task(read_sst2, ("train", "dev"), has_tables=False, has_original=False),
 }
 
 
 def read_split(
     task: str, directory: str, split: str, original: bool = False, division: Division | None = None
 ) -> Pairs:
-    """The questions of a split, or of a part of the divided one, in the files' order.
+    """The questions of a split, or of a part of the divided one; errors as the task's reader.
 
-    With `original` they are read as the authors' release reads them. Errors are the task's
-    reader's.
+    With `original` they are read as the authors' release reads them.
     """
     options = {"original": original} if TASKS[task].has_original else {}
     if division is None or split not in division.names:

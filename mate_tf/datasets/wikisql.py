@@ -1,8 +1,7 @@
 """WikiSQL: questions with their queries, in the layout of its release (Zhong et al., 2017).
 
-Executing a query gives the cells, the aggregation and the answer. A query selects one column of the
-rows that fulfil all its conditions, and may aggregate it. Texts are compared by their words and
-signs; case and spacing do not matter.
+A query selects one column of the rows that fulfil all its conditions, and may aggregate it. Texts
+are compared by their words and signs; case and spacing do not matter.
 """
 
 import json
@@ -60,14 +59,11 @@ NO_ANSWER = Answer((), "NONE", None, ())
 
 
 def execute(rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query) -> Answer:
-    """Executes a query.
+    """Executes a query on a table's body, whose cells are texts and numbers; types are of TYPES.
 
     The answer of MAX and MIN is every cell with the extreme value, without an aggregation. On a
     column of numbers, the value of a condition is the first number in it. COUNT of no row is 0. Any
     other query without rows, and a sum of cells that are no numbers, has no answer.
-
-    The rows are the table's body, with the release's texts and numbers as cells; of each column
-    the type is one of TYPES.
     """
     selected = [
         i
@@ -137,10 +133,9 @@ def execute_as_original(
 ) -> Answer:
     """Executes a query as the authors' release of TAPAS does, and as its checkpoints were trained.
 
-    The answer of MAX and MIN is one cell, the last or the first with the extreme value. If the
-    answer is one cell that reads as a number, it is that number ("12.0" for "12", 5.5 for "5,5").
-    No row gives NaN. There is no answer if a condition, or MAX or MIN, compares values of different
-    types, or for a sum of one text. The answer of a sum of several texts is these texts.
+    MAX and MIN give one cell, the last or the first with the extreme value. One cell that reads as
+    a number gives that number ("12.0" for "12", 5.5 for "5,5"), no row NaN, and a sum of several
+    texts these texts. What compares values of different types has no answer, nor a sum of one text.
     """
     try:
         return _execute_as_original(rows, types, query)
@@ -215,16 +210,13 @@ class _Typed(NamedTuple):
 def read_wikisql(
     directory: str | Path, split: str, original: bool = False, supervised: bool = True
 ) -> Iterator[tuple[Table, Question]]:
-    """Yields each question with its table and its query's answer (see `execute`).
-
-    A question whose query has no result has no answers. Ids of questions are those of the authors'
-    release of TAPAS: "dev-7-0_0" is question 7 of the split, counted from 0.
+    """Yields each question with its table and its query's answer (see `execute`), if it has one.
 
     The folder is the release, with its folder `data` unpacked; the split "train", "dev" or "test".
-    With `original` it reads as the authors' release of TAPAS does, and as its checkpoints were
-    trained: queries are executed by `execute_as_original`, and tables are named "table_csv/..." and
-    have no titles of their page and section. Unless `supervised`, questions have only the texts of
-    the answer, from which `supervise` finds cells and numbers. Errors are those of `read_wtq`.
+    "dev-7-0_0" is question 7 of the split, counted from 0. Unless `supervised`, questions have only
+    the texts of the answer. With `original` it reads as the authors' release of TAPAS does: queries
+    are executed by `execute_as_original`, and tables are named "table_csv/..." and have no titles.
+    Errors are those of `read_wtq`.
     """
     path = Path(directory) / "data" / f"{split}.jsonl"
     tables_path = path.with_name(f"{split}.tables.jsonl")
@@ -249,15 +241,8 @@ def read_wikisql(
         table, rows, types = read_table(table_id)
         with naming(f"(file '{path}', line {number})"):
             answer = run(rows, types, _query(record.get("sql"), len(types)))
-        question = Question(text, f"{split}-{number - 1}-0_0", answers=answer.texts)
-        if supervised:
-            question = replace(
-                question,
-                answer_coordinates=answer.coordinates,
-                answer_number=answer.number,
-                aggregation=answer.aggregation,
-            )
-        yield table, question
+        given: Any = (answer.coordinates, answer.number, answer.aggregation) if supervised else ()
+        yield table, Question(text, f"{split}-{number - 1}-0_0", answer.texts, *given)
 
 
 def _lines_of_tables(path: Path) -> Mapping[str, tuple[int, bytes]]:
@@ -288,8 +273,6 @@ def _read_table(content: bytes, original: bool) -> _Typed:
         texts = json.loads(content, parse_float=lambda number: str(float(number)))["rows"]
         return _Typed(Table.from_rows(texts, header, f"table_csv/{record['id']}.csv"), rows, types)
     titles = {name: record[key] for name, key in _TITLES.items() if record.get(key)}
-    if not all(isinstance(title, str) for title in titles.values()):
-        raise ValueError(f"expected texts as titles, got {titles}")
     table = replace(Table.from_rows(rows, header, str(record["id"])), **titles)
     return _Typed(table, rows, types)
 

@@ -1,9 +1,7 @@
 """WikiTableQuestions, in the layout of its official release (Pasupat and Liang, 2015).
 
 `read_original_rows` and what follows read delimited files as the authors' release of TAPAS does,
-for its checkpoints: with Python's csv module in its lenient default dialect. Tables of
-WikiTableQuestions went through pandas 1.0 there. What it makes of a file is computed here, so that
-pandas is not needed and its version does not matter.
+for its checkpoints: by the csv module's lenient default dialect, and tables as pandas 1.0 did.
 """
 
 import csv
@@ -43,17 +41,15 @@ def read_wtq(
     """Yields each question with its table; answers are texts (`supervise` finds their cells).
 
     The folder is the unpacked release, with its folders `data` and `csv`. The split is "train" or
-    "dev" (of random split 1), "test", or the name of another file in `data` without its ending,
-    such as "random-split-2-dev". Ids are the official ones: "nt-2", and for a table
-    "csv/204-csv/772.csv".
+    "dev" (of random split 1), "test", or the name of another file in `data` without its ending.
+    Ids are the official ones: "nt-2", and for a table "csv/204-csv/772.csv".
 
-    With `original` it reads as the authors' release of TAPAS does (below), and as its checkpoints
-    were trained. An empty cell is "nan", other cells are normalised, and column names are made
-    distinct. Quotation marks in the questions' file swallow some questions (21 of 2,831 in dev),
-    and escapes stay. Ids are "nt-2-0_0" and "table_csv/204-772.csv".
+    With `original` it reads as the authors' release of TAPAS does (below). Quotation marks in the
+    questions' file swallow some questions (21 of 2,831 in dev), and escapes stay. Ids are
+    "nt-2-0_0" and "table_csv/204-772.csv".
 
-    FileNotFoundError if the split or a table is missing; ValueError, which names file and line or
-    the question whose table is malformed, if a file differs from the release's format.
+    FileNotFoundError if the split or a table is missing; ValueError, with file and line or
+    question, if a file differs from the release's format.
     """
     directory = Path(directory)
     path = directory / "data" / _FILES.get(split, f"{split}.tsv")
@@ -81,10 +77,7 @@ def _read_table(directory: Path, original: bool, table_id: str) -> Table:
 
 
 def read_wtq_tsv(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """The rows of one of the release's tab-separated files, one by one; values are still escaped.
-
-    Errors are those of `stream_csv_records`.
-    """
+    """Yields the rows of a tab-separated file; errors as `stream_csv_records`."""
     # No quoting: quotation marks belong to the answers.
     rows = stream_csv_records(path, columns, delimiter="\t", quoting=csv.QUOTE_NONE)
     return (row for _, row in rows)
@@ -103,8 +96,8 @@ def split_list(text: str) -> tuple[str, ...]:
 def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = False) -> list[list]:
     """Reads all rows. Quotes need not match, rows may differ in length, a blank line is `[]`.
 
-    With `escape` a backslash makes the next character an ordinary one. Errors are those of
-    `read_text`, and a ValueError if the csv module refuses a row.
+    With `escape` a backslash makes the next character an ordinary one. ValueError if the csv module
+    refuses a row.
     """
     lines = io.StringIO(read_text(path), newline="")
     reader = csv.reader(lines, delimiter=delimiter, escapechar="\\" if escape else None)
@@ -117,11 +110,10 @@ def read_original_rows(path: str | Path, delimiter: str = ",", escape: bool = Fa
 
 
 def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Yields the rows of a tab-separated file of questions, by column, with quoting.
+    """Yields the rows of a tab-separated file of questions, by column.
 
-    A value that begins with a quotation mark ends at the next one, even some lines later, and
-    includes everything between. Balanced quotation marks disappear. FileNotFoundError if there is
-    no such file, ValueError if it lacks one of the columns or a row has fewer values.
+    A value that begins with a quotation mark ends at the next one, even some lines later.
+    ValueError if the file lacks one of the columns or a row has fewer values.
     """
     header, *rows = read_original_rows(path, "\t") or [[]]
     check_columns(columns, header, f"(file '{path}', line 1)")
@@ -134,10 +126,9 @@ def read_original_questions(path: str | Path, columns: Sequence[str]) -> Iterato
 def read_original_table(path: str | Path) -> tuple[list[str], list[list[str]]]:
     """Reads header and body of a table of WikiTableQuestions; errors as `read_original_rows`.
 
-    Empty cells, pandas' words for a missing value such as "N/A", and cells that a short row lacks
-    become "nan". Other cells are normalised as denotations. A repeated column name becomes "x.1",
-    an empty one "Unnamed: 3" (counted from 0). A ValueError also if a row is longer than the
-    header.
+    Empty cells, words for a missing value such as "N/A", and cells that a short row lacks become
+    "nan"; others are normalised as denotations. A repeated column name becomes "x.1", an empty one
+    "Unnamed: 3" (counted from 0). A ValueError also if a row is longer than the header.
     """
     rows = [row for row in read_original_rows(path, escape=True) if any(map(str.strip, row))]
     if not rows:

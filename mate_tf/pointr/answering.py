@@ -4,12 +4,11 @@ What both stages see of a table, in records and in use, is here too.
 """
 
 import dataclasses
-import functools
 import itertools
 import json
 import pathlib
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Literal, NamedTuple, TypeVar, get_args
+from collections.abc import Iterable, Iterator
+from typing import Literal, NamedTuple, get_args
 
 from mate_tf.answers.answer import Answer, no_answer
 from mate_tf.answers.predictor import Predictor
@@ -17,13 +16,8 @@ from mate_tf.config import read_json_object
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.datasets.hybridqa import expand_cells
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
-from mate_tf.datasets.tasks import Task, read_split
-from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
-from mate_tf.features.config import FeatureConfig
-from mate_tf.features.wordpiece import Wordpiece
+from mate_tf.features.builder import QUESTIONS_AT_ONCE
 from mate_tf.reading.text_files import complete_text_file
-from mate_tf.records.conversion import Summary, convert_all
-from mate_tf.records.splits import split_writer
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Coordinates, Question, Table
@@ -32,12 +26,8 @@ from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingCo
 POINTER, READER = "point", "read"  # the folders of both stages in an exported PointR
 _INPUTS_FILE = "pointr.json"
 Pairs = Iterable[tuple[LinkedTable, Question]]
-Item = TypeVar("Item")
-# Wraps what takes long, with a name, as tqdm does.
-Progress = Callable[[Iterable[Item], str], Iterable[Item]]
 Evidence = Literal["both", "table", "passages"]
 _BETWEEN_TEXTS = " : "
-_NEEDED = ("train", "dev")  # splits that may not be empty
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,6 +52,10 @@ class PointingInputs:
         require(known, f"expected evidence 'both', 'table' or 'passages', got {evidence!r}")
         require(number >= 0, f"expected num_sentences of at least 0, got {number}")
 
+    def expand(self, linked: LinkedTable, question: Question, original: bool = False) -> Table:
+        """The table that the pointer is asked about."""
+        return expand_cells(linked, question, self.num_sentences, original=original)
+
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class PointRConfig:
@@ -75,8 +69,7 @@ class PointRConfig:
 def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:
     """A table and its passages, or what is left of them with one or the other alone.
 
-    "both" changes nothing; "table" takes the passages away; "passages" makes a row of each passage,
-    with one empty cell that links to it.
+    "passages" makes a row of each passage, with one empty cell that links to it.
     """
     if evidence == "both":
         return linked
@@ -97,27 +90,6 @@ def restrict_pair(
     if evidence != "both":
         question = dataclasses.replace(question, answer_coordinates=())
     return restrict(linked, evidence), question
-
-
-def pointing_task(task: Task, inputs: PointingInputs) -> Task:
-    """A data set of tables with passages, as the pointer's records are made of it."""
-    return task._replace(supervise=supervise_linked, expand=functools.partial(expand, inputs))
-
-
-def pointing_features(max_seq_length: int) -> FeatureConfig:
-    """How the pointer's features are made.
-
-    The longest cells are cut until an example fits. If that is not enough, the last rows are left
-    out.
-    """
-    return FeatureConfig(max_seq_length=max_seq_length, trim_cells=True, drop_rows_to_fit=True)
-
-
-def expand(
-    inputs: PointingInputs, linked: LinkedTable, question: Question, original: bool = False
-) -> Table:
-    """The table that the pointer is asked about."""
-    return expand_cells(linked, question, inputs.num_sentences, original=original)
 
 
 def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
@@ -141,26 +113,12 @@ def gold_cells(linked: LinkedTable, question: Question) -> Coordinates:
         return ()
 
 
-@dataclasses.dataclass(frozen=True)
-class Source:
-    """The questions of a data set of tables with passages, in its folder."""
-
-    task: str  # the name of its reader
-    directory: str
-    splits: Mapping[str, str]  # its names for "train" and "dev", and for others to answer
-
-    def read(self, name: str) -> Iterator[tuple[LinkedTable, Question]]:
-        """The questions of a split, by our name for it; errors as the task's reader."""
-        return read_split(self.task, self.directory, self.splits[name])
-
-
 def reading_cells(all_pointed: Iterable["Pointed"]) -> Iterator[tuple[Table, Question]]:
     """Yields the cell that the reader trains on for each question, with what it answers.
 
-    Of several cells that hold the answer it is the one that the pointer ranks best: the pointer
-    knows the reasons of the question, and another cell may hold the words by chance. If none of the
-    ranked cells holds it, it is the first in the table that does. If no cell does, it is the best
-    cell, and the conversion counts the answer as cut off. Answers that the cell lacks are left out.
+    Of the cells that hold the answer it is the one that the pointer ranks best, or else the first
+    in the table. If no cell does, it is the best cell, and the conversion counts the answer as cut
+    off. Answers that the cell lacks are left out.
     """
     for pointed in all_pointed:
         known, question, _ = pointed
@@ -181,37 +139,6 @@ def _answers_in(known: LinkedTable, cell: tuple[int, int], question: Question) -
         if gold_cells(alone, Question(question.text, answers=(answer,)))
     )
     return dataclasses.replace(question, answers=held or question.answers, answer_coordinates=())
-
-
-def write_split(
-    directory: pathlib.Path,
-    name: str,
-    task: Task,
-    features: FeatureConfig,
-    pairs: Iterable[tuple[Any, Question]],
-    progress: Progress,
-    max_answer_length: int | None = None,
-) -> str:
-    """Writes a split's records and questions to a prepared folder, and says what became of them.
-
-    The pairs are what the task's reader yields. Questions that teach nothing are left out of
-    "train". An answer that can be read has at most so many tokens; None for no limit. ValueError if
-    "train" or "dev" is empty.
-    """
-    builder = FeatureBuilder(Wordpiece(directory / "vocab.txt"), features)
-    outcomes = convert_all(task, builder, pairs, is_training=name == "train")
-    summary, num_long = Summary(), 0
-    with split_writer(str(directory), name) as write:
-        for outcome in progress(outcomes, f"{directory.name} {name}"):
-            summary.add(outcome)
-            if max_answer_length is not None and outcome.features is not None:
-                num_long += int(outcome.features["label_ids"].sum()) > max_answer_length
-            write(outcome)
-    if name in _NEEDED and not summary.num_kept:
-        raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
-    report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
-    report += f"{summary.num_whole} of {summary.num_sized}"
-    return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
 
 
 class Pointed(NamedTuple):
@@ -243,7 +170,7 @@ class Pointer:
         evidence = self.inputs.evidence
         while chunk := list(itertools.islice(pairs, QUESTIONS_AT_ONCE)):
             known = [restrict_pair(linked, question, evidence) for linked, question in chunk]
-            tables = ((expand(self.inputs, *pair), pair[1]) for pair in known)
+            tables = ((self.inputs.expand(*pair), pair[1]) for pair in known)
             for pair, (_, _, answer) in zip(known, self.predictor.answer_all(tables), strict=True):
                 yield Pointed(*pair, answer)
 
@@ -256,10 +183,7 @@ class PointR:
     reader: Predictor  # of a span in a table of one cell
 
     def answer(self, linked: LinkedTable, question: str | Question) -> Answer:
-        """Answers one question, or its text, as `answer_all`; ValueError if it is beyond a limit.
-
-        `LinkedTable.from_links` makes a table with passages of a table, its links and their texts.
-        """
+        """Answers one question, or its text, as `answer_all`; ValueError beyond a limit."""
         if isinstance(question, str):
             question = Question(question)
         ((_, _, answer),) = self.answer_all([(linked, question)])
@@ -333,10 +257,9 @@ def load_pointr(
 ) -> PointR:
     """Loads an exported PointR, the folder "model" that `Pipeline` makes.
 
-    It has the exported pointer in "point" and the reader in "read"; FileNotFoundError or ValueError
-    if a part of it is missing or malformed. An answer names so many cells beside the best one. If a
-    table is too long even with its cells cut, the last rows are left out, as `Answer.rows_dropped`
-    says, or it is refused.
+    An answer names so many cells beside the best one. If a table is too long even with its cells
+    cut, the last rows are left out, as `Answer.rows_dropped` says, or it is refused.
+    FileNotFoundError or ValueError if a part of the folder is missing or malformed.
     """
     pointer = load_pointer(directory, num_alternatives, drop_rows_to_fit)
     return PointR(pointer, from_pretrained(pathlib.Path(directory) / READER))

@@ -10,35 +10,34 @@ import json
 import os
 import pathlib
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal, get_args
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal, TypeVar, get_args
 
 from mate_tf.answers.answer import Answer
-from mate_tf.datasets.tasks import TASKS
+from mate_tf.datasets.supervision import supervise_linked
+from mate_tf.datasets.tasks import TASKS, Task, read_split
 from mate_tf.evaluation.official import Official, read_official, write_official
 from mate_tf.evaluation.predictions import write_predictions
 from mate_tf.evaluation.scoring import score
+from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
+from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.pointr.answering import (
     POINTER,
     READER,
     PointRConfig,
-    Progress,
-    Source,
     gold_cells,
     load_pointer,
     load_pointr,
-    pointing_features,
-    pointing_task,
     reading_cells,
     restrict,
     restrict_pair,
     save_inputs,
-    write_split,
 )
 from mate_tf.reading.text_files import complete_text_file, read_json
+from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.conversion_file import conversion_of
-from mate_tf.records.splits import prepare_folder, read_questions
+from mate_tf.records.splits import prepare_folder, read_questions, split_writer
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import run_model
 from mate_tf.tables.linked_table import LinkedTable
@@ -51,6 +50,22 @@ MODEL = "model"  # the folder of both exported models
 _RANKED = 10  # cells, for each question that the reader learns from
 _READABLE = ("in table", "in passage")
 Location = Literal["in table", "in passage", "missing", "not given"]
+Item = TypeVar("Item")
+# Wraps what takes long, with a name, as tqdm does.
+Progress = Callable[[Iterable[Item], str], Iterable[Item]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Source:
+    """The questions of a data set of tables with passages, in its folder."""
+
+    task: str  # the name of its reader
+    directory: str
+    splits: Mapping[str, str]  # its names for "train" and "dev", and for others to answer
+
+    def read(self, name: str) -> Iterator[tuple[LinkedTable, Question]]:
+        """The questions of a split, by our name for it; errors as the task's reader."""
+        return read_split(self.task, self.directory, self.splits[name])
 
 
 @dataclasses.dataclass
@@ -61,7 +76,7 @@ class Pipeline:
     source: Source
     vocab_file: str | os.PathLike[str]  # BERT's or TAPAS's, for both stages
     directory: pathlib.Path
-    progress: Progress = lambda items, _: items  # wraps what takes long, with a name, as tqdm does
+    progress: Progress = lambda items, _: items
     scope: Callable[[], contextlib.AbstractContextManager] = contextlib.nullcontext  # of a strategy
 
     def __post_init__(self) -> None:
@@ -77,15 +92,17 @@ class Pipeline:
 
         Errors are those of the source's reader, and a ValueError if "train" or "dev" is empty.
         """
-        task = pointing_task(TASKS[self.source.task], self.config.inputs)
-        features = pointing_features(self.config.point.max_seq_length)
+        inputs = self.config.inputs
+        task = TASKS[self.source.task]._replace(supervise=supervise_linked, expand=inputs.expand)
+        length = self.config.point.max_seq_length
+        features = FeatureConfig(max_seq_length=length, trim_cells=True, drop_rows_to_fit=True)
         folder, names = self.directory / "point_data", list(self.source.splits)
         self._prepare(folder, self.source.task, features, names)
         reports = []
         for name in names:
             locations: dict[str, Location] = {}
             pairs = self._restricted(name, locations)
-            reports.append(write_split(folder, name, task, features, pairs, self.progress))
+            reports.append(self._write(folder, name, task, features, pairs))
             with complete_text_file(self._locations_file(name)) as file:
                 json.dump(locations, file)
             counts = Counter(locations.values()).most_common()
@@ -98,10 +115,39 @@ class Pipeline:
         conversion = conversion_of(task, features, self.vocab_file, None)
         prepare_folder(folder, conversion, names, self.vocab_file)
 
+    def _write(
+        self,
+        folder: pathlib.Path,
+        name: str,
+        task: Task,
+        features: FeatureConfig,
+        pairs: Iterable[tuple[Any, Question]],
+        max_answer_length: int | None = None,
+    ) -> str:
+        """Writes a split's records and questions, and says what became of them.
+
+        An answer that can be read has at most so many tokens; None for no limit. ValueError if
+        "train" or "dev" is empty.
+        """
+        builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), features)
+        outcomes = convert_all(task, builder, pairs, is_training=name == "train")
+        summary, num_long = Summary(), 0
+        with split_writer(str(folder), name) as write:
+            for outcome in self.progress(outcomes, f"{folder.name} {name}"):
+                summary.add(outcome)
+                if max_answer_length is not None and outcome.features is not None:
+                    num_long += int(outcome.features["label_ids"].sum()) > max_answer_length
+                write(outcome)
+        if name in ("train", "dev") and not summary.num_kept:
+            raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
+        report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
+        report += f"{summary.counts['whole']} of {summary.num_sized}"
+        return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
+
     def _restricted(
         self, name: str, locations: dict[str, Location]
     ) -> Iterator[tuple[LinkedTable, Question]]:
-        """The pointer's answer to each question; notes where the answers stand."""
+        """The view that the pointer has of each question; notes where the answers stand."""
         for linked, question in self.source.read(name):
             locations[question.question_id] = answer_location(linked, question)
             yield restrict_pair(linked, question, self.config.inputs.evidence)
@@ -136,9 +182,7 @@ class Pipeline:
             )
             cells = reading_cells(pointer.point_all(pairs))
             longest = config.task.max_span_length
-            reports.append(
-                write_split(folder, name, TASKS["JSONL"], features, cells, self.progress, longest)
-            )
+            reports.append(self._write(folder, name, TASKS["JSONL"], features, cells, longest))
             unread = Counter(it for it in locations.values() if it not in _READABLE)
             reports += [f"  not read: {count} {location}" for location, count in unread.items()]
         reports.append(self._train("read", config, READER, init_checkpoint))
@@ -165,10 +209,7 @@ class Pipeline:
         folder.mkdir(exist_ok=True)
         write_predictions(folder / f"{name}.jsonl", predictions.items())
         write_official("HYBRIDQA", folder / f"{name}.json", predictions)
-        source = self.source
-        report = answers_report(
-            name, predictions, pairs, source.task, source.directory, source.splits[name], locations
-        )
+        report = answers_report(name, predictions, pairs, self.source, locations)
         with complete_text_file(folder / f"{name}.md") as file:
             file.write(report)
         return report
@@ -221,18 +262,14 @@ def answers_report(
     name: str,
     predictions: Mapping[str, Answer],
     pairs: Sequence[tuple[Table, Question]],
-    task: str,
-    directory: str | pathlib.Path,
-    split: str,
+    source: Source,
     locations: Mapping[str, str],
 ) -> str:
     """A report on a split's answers, one for each question by its id, in Markdown.
 
     Exact match and F1 are those of the official definition, in total and for answers in the table
-    and in passages. Which is which is told by HybridQA's reference if there is one, otherwise by
-    `locations`, where each answer was found. Questions without a gold answer are counted and not
-    scored. The pairs have the pointer's tables and the cells that hold the answers; task, directory
-    and split are the data set's.
+    and in passages, as HybridQA's reference says, or else `locations`. Questions without a gold
+    answer are not scored. The pairs have the pointer's tables and the cells that hold the answers.
     """
     scored = [(table, question) for table, question in pairs if question.answers]
     counts = {
@@ -253,10 +290,10 @@ def answers_report(
             if part in locations.values()
         }
     )
-    if task == "HYBRIDQA":
+    if source.task == "HYBRIDQA":
         with contextlib.suppress(FileNotFoundError):  # the release's reference
-            official = read_official(task, directory, split, scored)
+            official = read_official(source.task, source.directory, source.splits[name], scored)
     asked = {question.question_id: predictions[question.question_id] for _, question in scored}
-    scores = score(task, asked, scored, official)
+    scores = score(source.task, asked, scored, official)
     lines += [f"| {what.replace('_', ' ')} | {value:.2%} |\n" for what, value in scores.items()]
     return "".join(lines)

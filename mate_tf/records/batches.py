@@ -33,10 +33,10 @@ Files = Path | Sequence[Path]
 def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
     """One pass over the examples of record files, compressed or not, in order.
 
-    With `skip_corrupt` damaged records are skipped, with a logged warning that counts them.
-    Otherwise they are an error. Skipping is slower. Features are by name, int32, float32 or string:
-    [S] for the tokens and [1] for the example (question_id_ints [64], masked_lm_* as many as
-    predictions). Unknown features, such as the original's aggregation candidates, are left out.
+    With `skip_corrupt`, which is slower, damaged records are skipped with a logged warning;
+    otherwise they are an error. Features are by name, int32, float32 or string: [S] for the tokens
+    and [1] for the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown
+    features are left out.
 
     Raises:
         FileNotFoundError: if a file is missing.
@@ -54,12 +54,12 @@ def batch_by_length(
 ) -> tf.data.Dataset:
     """Batches examples of read_records of similar length and trims the padding that they share.
 
-    Batches are trimmed to the boundaries, [B, boundary] for the tokens; an example goes to the
-    smallest one that holds its tokens. The length of the records is always one of them, and larger
-    ones are ignored. By default they are the powers of two from 64. Of the remainder, examples at
-    the end that do not fill a batch, "keep" makes smaller batches, and "repeat" repeats them until
-    the batch is full. Then there are as many shapes as boundaries, as XLA and a TPU need, and with
-    a single boundary (`boundaries=()`) the element_spec is static.
+    Batches are trimmed to the boundaries, [B, boundary] for the tokens, by default the powers of
+    two from 64; an example goes to the smallest one that holds its tokens. The length of the
+    records is always one of them, and larger ones are ignored. Of the examples at the end that do
+    not fill a batch, "keep" makes smaller batches, and "repeat" repeats them until it is full. Then
+    there are as many shapes as boundaries, as XLA needs, and with `boundaries=()` the element_spec
+    is static.
 
     Raises:
         ValueError: if a boundary or the batch size is not positive.
@@ -100,17 +100,14 @@ def training_batches(
 ) -> tf.data.Dataset:
     """Batches for training without end; each epoch has every example, in its own order.
 
-    The order depends only on the seed and the epoch. So the batches after the first n are the same
-    whether those were made or skipped, and training resumes exactly. At the end of an epoch
-    repeated examples fill the last batch of each length.
+    The order depends only on the seed and the epoch, so that training resumes exactly after the
+    first `skip` batches; whole epochs cost nothing. A buffer of 20,000 records is shuffled. At the
+    end of an epoch repeated examples fill the last batch of each length. Files and errors are those
+    of read_records, boundaries those of batch_by_length.
 
-    Files and errors are those of read_records, boundaries those of batch_by_length. A buffer of
-    20,000 records is shuffled. The first `skip` batches are left out; whole epochs cost nothing.
-
-    With `perturbed_copies`, so many copies of each table, with rows and columns in random orders,
-    are used beside the table itself. An epoch has one of them for each table, in turn; the turns
-    begin at a different copy for each table (TableFormer paper, sections 4.3 and 5.5). A copy
-    depends only on the seed and the table, which the records name.
+    With `perturbed_copies`, an epoch has each table or one of so many copies of it in random
+    orders, in turn; the turns begin at a different copy for each table (TableFormer paper, sections
+    4.3 and 5.5). A copy depends only on the seed and the table, which the records name.
     """
     epoch = 0
     if skip:
@@ -151,11 +148,9 @@ def reorder_features(
 ) -> dict[str, tf.Tensor]:
     """The features of an example, by name, [S] for the tokens, after its table is reordered.
 
-    If the whole table is in the sequence, these are the features of the reordered table, with two
-    exceptions that depend on the order itself and here go with their tokens: the first occurrence
-    of an answer's text (FeatureConfig.label_answer_spans), and the order of equally frequent values
-    in a histogram row. A histogram row stays last. `rows` and `columns` are for each row and column
-    id, from 1, the former one: int32 [R] and [C].
+    `rows` and `columns` are for each row and column id, from 1, the former one: int32 [R] and [C].
+    If the whole table is in the sequence, these are the features of the reordered table, but that
+    labels of answer spans, and equally frequent values of a histogram row, go with their tokens.
     """
     # The question and the header have id 0, a histogram row R + 1.
     rows = tf.concat([[0], rows, [tf.size(rows) + 1]], axis=0)  # [R+2]
@@ -178,10 +173,10 @@ def reorder_features(
 def perturbed_copy(
     features: Mapping[str, tf.Tensor], seed: int, copy: tf.Tensor
 ) -> dict[str, tf.Tensor]:
-    """The features of an example in a random order of its table; copy 0 is the table itself.
+    """The features of an example, by name, [S] for the tokens, in a random order of its table.
 
-    The order depends only on the seed, the copy's number and the table (`table_id_hash`). Features
-    are by name, [S] for the tokens; `copy` is int64 [].
+    The order depends only on the seed, the copy's number, int64 [], and the table
+    (`table_id_hash`). Copy 0 is the table itself.
     """
 
     def shuffled(ids: tf.Tensor, seed: tf.Tensor) -> tf.Tensor:

@@ -1,16 +1,11 @@
-"""Turns questions and tables into examples, or says why there is none; a folder's conversion.json.
-
-Every conversion shares this: in one process, or in many with Apache Beam. conversion.json says how
-a folder's records were made. Training, evaluation and export read it, so that they make and read
-features in the same way.
-"""
+"""Turns questions and tables into examples, or says why there is none."""
 
 import dataclasses
 import itertools
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from absl import logging
@@ -23,15 +18,10 @@ from mate_tf.records.batches import bucket_length
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 
-if TYPE_CHECKING:
-    pass
-
 _LEFT_OUT, _KEPT_WITH = "left out: ", "kept with "
 _TOO_LARGE = ("too long", "too many columns", "too many rows")
 _CUT = ("columns pruned", "rows dropped", "cells trimmed")
 _MESSAGES_KEPT = 3
-
-
 _REMEDIES = {
     "no answer given": "add the answer's text to 'answers'",
     "answer not found": "write the answer as a cell of the table has it, or give answer_coordinates"
@@ -73,10 +63,9 @@ def convert_all(
 ) -> Iterator[Outcome]:
     """Finds the answers in the tables and makes the features, question by question.
 
-    It reads a few hundred pairs ahead, so that the builder can tokenize them together. If the
-    builder has original_conversion, answers are found as the authors' release finds them. Training
-    leaves out a question whose answer is not in the table, is in too many cells, or is cut off;
-    otherwise the question is kept and the outcome notes it.
+    It reads a few hundred pairs ahead, which the builder tokenizes together. Training leaves out a
+    question whose answer is not in the table, is in too many cells, or is cut off; otherwise the
+    question is kept and the outcome notes it.
     """
     pairs = iter(pairs)
     original = builder.config.original_conversion
@@ -100,9 +89,7 @@ def convert_all(
             notes += _operator(item, before, question)
             notes += _lacking(example.report, item)
             num_tokens = example.report.num_tokens
-            yield Outcome(
-                table, question, example.features, notes=tuple(notes), num_tokens=num_tokens
-            )
+            yield Outcome(table, question, example.features, "", "", tuple(notes), num_tokens)
 
 
 def _supervised(
@@ -156,21 +143,23 @@ def outcome_counts(outcome: Outcome) -> Counter[str]:
     """The counts that an outcome adds to a Summary."""
     if outcome.features is None:
         return Counter({"read": 1, _LEFT_OUT + outcome.reason: 1})
-    length = len(outcome.features["input_ids"])
-    counts = Counter({"read": 1, "kept": 1, "tokens": outcome.num_tokens, "positions": length})
-    counts["positions by length"] = bucket_length(outcome.num_tokens, length)
+    counts = kept_counts(outcome.num_tokens, len(outcome.features["input_ids"]))
     if not any(note in _CUT for note in outcome.notes):
         counts["whole"] = 1
     counts.update(_KEPT_WITH + note for note in outcome.notes)
     return counts
 
 
+def kept_counts(num_tokens: int, length: int) -> Counter[str]:
+    """The counts of an example with so many tokens, padded to a length."""
+    by_length = bucket_length(num_tokens, length)
+    counts = {"read": 1, "kept": 1, "tokens": num_tokens, "positions": length}
+    return Counter(counts | {"positions by length": by_length})
+
+
 @dataclasses.dataclass
 class Summary:
-    """Counts the outcomes of a split's questions; its text is the report.
-
-    It begins with `counts`, sums of `outcome_counts`, and names `left_out_file`, if there is one.
-    """
+    """The sums of a split's `outcome_counts`; its text is the report."""
 
     unit: str = "questions"
     counts: Counter[str] = dataclasses.field(default_factory=Counter)
@@ -182,11 +171,6 @@ class Summary:
     @property
     def num_kept(self) -> int:
         return self.counts["kept"]
-
-    @property
-    def num_whole(self) -> int:
-        """How many of the kept ones have the whole table in their sequence."""
-        return self.counts["whole"]
 
     @property
     def num_sized(self) -> int:

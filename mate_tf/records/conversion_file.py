@@ -1,8 +1,4 @@
-"""conversion.json, which says how a folder's records were made.
-
-Training, evaluation, export and the answers of a run read it, so that they make and read features
-in the same way.
-"""
+"""conversion.json, which says how a folder's records were made, and features are made later."""
 
 import dataclasses
 import hashlib
@@ -54,9 +50,8 @@ def conversion_of(
 
 def write_conversion(directory: Path, conversion: Conversion) -> None:
     """Writes the folder's conversion.json."""
-    path = os.path.join(directory, CONVERSION_FILE)
     text = json.dumps(dataclasses.asdict(conversion), indent=2) + "\n"
-    with complete_file(path) as unfinished:
+    with complete_file(os.path.join(directory, CONVERSION_FILE)) as unfinished:
         as_path(unfinished).write_bytes(text.encode())
 
 
@@ -119,8 +114,5 @@ def check_vocabulary(directory: Path) -> None:
 
 def file_sha256(path: Path) -> str:
     """The SHA-256 of a file, in hexadecimal digits."""
-    digest = hashlib.sha256()
     with as_path(path).open("rb") as file:
-        while chunk := file.read(1 << 20):
-            digest.update(chunk)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, "sha256").hexdigest()

@@ -1,13 +1,10 @@
 """A data set, or tables with texts, become a folder of records: the work of `mate-tf data`.
 
-A folder of records has {split}.tfrecord, the examples, and for questions about tables also
-{split}.jsonl, all questions with their tables; {split}.left_out.jsonl, which names the questions
-that are no examples, if there are any; a copy of the vocabulary; and conversion.json, which says
-how the records were made.
+A folder of records has the files of each split (splits.py), a copy of the vocabulary, and
+conversion.json, which says how the records were made.
 
 Apache Beam, of the extra "beam", makes them on any of its runners. The shards are byte for byte
-those that one process writes, whatever the runner and the number of workers: an example's place
-follows from its id.
+those that one process writes: an example's place follows from its id.
 """
 
 import dataclasses
@@ -15,7 +12,7 @@ import functools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from mate_tf.datasets.described_tables import DescribedTable, corpus_splits, read_corpus
 from mate_tf.datasets.interactions import interactions_of
@@ -28,13 +25,14 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.paths import Path
 from mate_tf.private_apis import import_extra
 from mate_tf.records import pretraining
-from mate_tf.records.conversion import Summary, convert_all, outcome_counts
+from mate_tf.records.conversion import Outcome, Summary, convert_all, outcome_counts
 from mate_tf.records.conversion_file import conversion_of
 from mate_tf.records.records import record_writer
 from mate_tf.records.splits import (
     LEFT_OUT,
     QUESTIONS,
     RECORDS,
+    SUFFIXES,
     encode,
     place,
     prepare_folder,
@@ -55,16 +53,6 @@ _FEW_TABLES = 10  # fewer would give a dev split of one table, or of none
 _TABLES_DIVIDED = Division("train", (("train", 95), ("dev", 5)))
 
 
-class Shards(Protocol):
-    """How many files are written, one if it is None, and with which options of Beam."""
-
-    @property
-    def num_shards(self) -> int | None: ...
-
-    @property
-    def beam_options(self) -> Sequence[str] | None: ...
-
-
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class Creation:
     """The sources of records, and where these go.
@@ -79,8 +67,7 @@ class Creation:
             tenth of one's own training tables, or a fifth of the questions about fewer than ten,
             become one.
         num_shards, seed: files to spread each split over, None for one; and of their order.
-        beam_options: of Apache Beam, which then makes the records, such as "--runner=FlinkRunner"
-            or "--direct_num_workers=4"; None for this process.
+        beam_options: of Apache Beam, such as "--runner=FlinkRunner"; None for this process.
         write_interactions: whether to write the questions as interactions of TAPAS's release too.
         progress: wraps what takes long.
     """
@@ -108,10 +95,9 @@ def create_records(
 ) -> Iterator[str]:
     """Makes records of questions or sentences, and yields what it did, split by split.
 
-    A split whose name begins with "train" keeps the questions whose answers are found in the table.
-    Other splits keep every question that fits, with labels if the answer is found. `tagger` is what
-    tags parts of speech (`load_tagger`). Errors are those of the data set's reader, and ValueError
-    if the folder holds other records or a split has no examples.
+    Splits whose names begin with "train" leave out questions whose answer is not found (`tagger`:
+    see `load_tagger`). Errors are those of the data set's reader, and ValueError if the folder
+    holds other records or a split has no examples.
     """
     task, original = TASKS[creation.task], features.original_conversion
     new_builder = functools.partial(_make_builder, creation.vocab_file, features, tagger)
@@ -123,10 +109,6 @@ def create_records(
     division = creation.division
     if division is not None and not task.has_tables:
         raise ValueError(f"expected questions about tables to divide, got {creation.task}")
-
-    def table_ids(split: str) -> Iterator[str]:
-        return (plain_table(item).table_id for item, _ in read(split=split))
-
     is_own = not task.splits and not creation.splits
     if division is None and is_own and "dev" not in names and "train" in names:
         question_ids = _about_few_tables(read(split="train"))
@@ -145,23 +127,26 @@ def create_records(
     if division is not None:
         names = division.divided(names)
         if not division.by_questions:
-            division = division.filled(table_ids(division.split))
+            pairs = read(split=division.split)
+            division = division.filled(plain_table(item).table_id for item, _ in pairs)
     conversion = conversion_of(creation.task, features, creation.vocab_file, tagger, division)
     prepare_folder(creation.output_dir, conversion, names, creation.vocab_file)
+    unit = "question" if task.has_tables else "sentence"
+    suffixes = SUFFIXES if task.has_tables else (RECORDS, LEFT_OUT)
+    is_sharded = creation.num_shards is not None or creation.beam_options is not None
 
     def create(name: str) -> Summary:
-        unit = "question" if task.has_tables else "sentence"
-        is_sharded = creation.num_shards is not None or creation.beam_options is not None
-        left_out = name + "-*" * is_sharded + LEFT_OUT
+        summary = Summary(f"{unit}s", left_out_file=name + "-*" * is_sharded + LEFT_OUT)
         read_part = functools.partial(read, split=name, division=division)
+        is_training = name.startswith("train")
         if creation.beam_options is not None:
-            counts = _convert_with_beam(creation, name, read_part, new_builder)
-            return Summary(f"{unit}s", counts, left_out)
-        summary = Summary(f"{unit}s", left_out_file=left_out)
-        files = (creation.output_dir, name, creation.num_shards)
-        writer = split_writer(*files, creation.seed, task.has_tables)
-        outcomes = convert_all(task, builder, read_part(), is_training=name.startswith("train"))
-        with writer as write:
+            convert = functools.partial(_converted_and_counted, creation.task, is_training)
+            made = (read_part, new_builder, convert)
+            summary.counts = write_with_beam(creation, name, suffixes, *made)
+            return summary
+        outcomes = convert_all(task, builder, read_part(), is_training)
+        files = (creation.output_dir, name, creation.num_shards, creation.seed, suffixes)
+        with split_writer(*files) as write:
             for outcome in creation.progress(outcomes, name, unit):
                 summary.add(outcome)
                 write(outcome)
@@ -175,11 +160,10 @@ def create_records(
 
 
 def create_pretraining_records(creation: Creation, config: PretrainingConfig) -> Iterator[str]:
-    """Makes records of masked words and cells, and yields what it did, split by split.
+    """Makes records of masked words and cells, and yields what it did; errors as `create_records`.
 
-    The files are {split}_{length}.tfrecord for each length. Other splits leave out the tables that
-    the training split has too. The seed is that of the config. Errors are those of
-    `create_records`.
+    The files are {split}_{length}.tfrecord. Other splits leave out the tables that the training
+    split has too. The seed is that of the config.
     """
     there, absent = corpus_splits(creation.task, creation.input_dir)
     names = list(creation.splits or there)
@@ -210,14 +194,11 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
         without = trained if name in held_out else frozenset()
         read = functools.partial(corpus, name, division, without)
         if builder is None:
-            drawn_by_workers = _draw_with_beam(creation, name, read, config, new_builder)
-            return Summary("examples", drawn_by_workers)
-        counts = Counter[str]()
+            counts = _draw_with_beam(creation, name, read, config, new_builder)
+            return Summary("examples", counts)
         files = (creation.output_dir, name, creation.num_shards)
         drawn = pretraining.write_split(read(), builder, config, *files)
-        for example_counts in creation.progress(drawn, name, "example"):
-            counts.update(example_counts)
-        return Summary("examples", counts)
+        return Summary("examples", sum(creation.progress(drawn, name, "example"), Counter[str]()))
 
     def remove(name: str) -> None:
         remove_split(creation.output_dir, pretraining.split_of_length(name, length))
@@ -280,39 +261,48 @@ def _make_builder(vocab_file: str, config: FeatureConfig, tagger: str | None) ->
     return FeatureBuilder(Wordpiece(vocab_file), config, load_tagger(tagger) if tagger else None)
 
 
-def _convert_with_beam(
+def _converted_and_counted(
+    task: str, is_training: bool, builder: FeatureBuilder, pairs: Iterable[tuple[Any, Question]]
+) -> Iterator[Outcome]:
+    """The outcomes of questions, which a worker adds to the counters."""
+    for outcome in convert_all(TASKS[task], builder, pairs, is_training):
+        count_in_beam(outcome_counts(outcome))
+        yield outcome
+
+
+def write_with_beam(
     creation: Creation,
     split: str,
-    read: Callable[[], Iterable[tuple[Any, Question]]],
-    new_builder: Callable[[], FeatureBuilder],
+    suffixes: Sequence[str],
+    read: Callable[[], Iterable[Any]],
+    new: Callable[[], Any],
+    make: Callable[[Any, Any], Iterable[Outcome]],
 ) -> Counter[str]:
-    """Converts a split and writes its shards, in a pipeline that runs to its end.
+    """Writes the shards of a split in a pipeline; returns the sums of its counters.
 
-    One worker calls `read`, which gives the questions, and the others convert; each calls
-    `new_builder` once. All workers can write to the folder, and each sorts a shard in memory. It
-    returns the sums of `outcome_counts`, which are also counters of the pipeline.
+    One worker calls `read`, which gives the items, and the others `make` outcomes of some of them
+    with what each has got from `new`, once. All workers can write to the folder, and each sorts a
+    shard in memory.
     """
     beam = import_extra("apache_beam", "beam", "to convert with Beam")
-    is_training, task = split.startswith("train"), TASKS[creation.task]
     directory, num_shards, seed = creation.output_dir, creation.num_shards or 1, creation.seed
 
-    def convert(builder: FeatureBuilder, batch: Any) -> Iterator[Any]:
-        for outcome in convert_all(task, builder, batch, is_training):
-            count_in_beam(outcome_counts(outcome))
+    def placed(made: Any, batch: Any) -> Iterator[Any]:
+        for outcome in make(made, batch):
             shard, order = place(outcome.question.question_id, seed, num_shards)
             yield shard, (order, encode(outcome))
 
     def write(element: Any) -> None:
         shard, parts = element
-        placed = sorted((part for part in parts if part is not None), key=lambda part: part[0])
-        write_shard(directory, split, placed, shard, num_shards, task.has_tables)
+        in_order = sorted((part for part in parts if part is not None), key=lambda part: part[0])
+        write_shard(directory, split, in_order, shard, num_shards, suffixes)
 
-    def converted(questions: Any) -> Any:
-        batches = questions | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
-        return batches | "Convert" >> step(new_builder, convert)
+    def all_placed(items: Any) -> Any:
+        batches = items | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
+        return batches | "Make" >> _step(new, placed)
 
-    remove_old = functools.partial(remove_split, directory, split)
-    return run_pipeline(creation, read, converted, beam.Map(write), remove_old)
+    remove_old = functools.partial(remove_split, directory, split, suffixes)
+    return _run_pipeline(creation, read, all_placed, beam.Map(write), remove_old)
 
 
 def _draw_with_beam(
@@ -322,10 +312,9 @@ def _draw_with_beam(
     config: PretrainingConfig,
     new_builder: Callable[[], MaskedLmBuilder],
 ) -> Counter[str]:
-    """Draws the pre-training examples of a split and writes its shards in the same way.
+    """Draws a split's pre-training examples in the same way; returns sums of `draw_shard`'s counts.
 
-    All workers can read the vocabulary. A worker holds the tables of one shard in memory. It
-    returns the counts of `pretraining.write_split`.
+    All workers can read the vocabulary. A worker holds the tables of one shard in memory.
     """
     beam = import_extra("apache_beam", "beam", "to convert with Beam")
     directory, num_shards = creation.output_dir, creation.num_shards or 1
@@ -345,10 +334,10 @@ def _draw_with_beam(
 
     stored_name = pretraining.split_of_length(split, config.masked_lm.max_seq_length)
     remove_old = functools.partial(remove_split, directory, stored_name)
-    return run_pipeline(creation, read, placed, step(new_builder, write), remove_old)
+    return _run_pipeline(creation, read, placed, _step(new_builder, write), remove_old)
 
 
-def step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
+def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
     """A step that processes each element with what a worker makes for itself, once."""
     import apache_beam as beam
 
@@ -363,15 +352,15 @@ def step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -
 
 
 def count_in_beam(counts: Counter[str]) -> None:
-    """Adds to the counters that `run_pipeline` returns."""
+    """Adds to the counters of the pipeline."""
     from apache_beam.metrics import Metrics
 
     for name, count in counts.items():
         Metrics.counter("mate_tf", name).inc(count)
 
 
-def run_pipeline(
-    creation: Shards,
+def _run_pipeline(
+    creation: Creation,
     read: Callable[[], Iterable[Any]],
     placed: Callable[[Any], Any],
     write: Any,
@@ -379,12 +368,9 @@ def run_pipeline(
 ) -> Counter[str]:
     """Reads, places in shards, and writes each shard; returns the sums of the counters.
 
-    Args:
-        creation: its Beam options and its number of shards.
-        read: gives the items, in one worker.
-        placed: makes of a collection of items one of pairs, a shard and what belongs in it.
-        write: the step that writes a shard with its members, of which one is None.
-        remove_old: removes what was there before, once the pipeline is made.
+    One worker calls `read`, which gives the items. `placed` makes of a collection of them one of
+    pairs, a shard and what belongs in it; `write` is the step that writes a shard with its members,
+    of which one is None. `remove_old` removes what was there before, once the pipeline is made.
     """
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter

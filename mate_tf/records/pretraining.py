@@ -1,7 +1,6 @@
 """Pre-training records of tables and their texts, drawn shard by shard.
 
-An example's shard, its place there and its content depend only on a seed and its table's name. So a
-shard has the same bytes whoever draws it, in whatever order.
+An example's shard, its place there and its content depend only on a seed and its table's name.
 """
 
 import dataclasses
@@ -18,7 +17,7 @@ from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.features.config import ConversionError, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
-from mate_tf.records.batches import bucket_length
+from mate_tf.records.conversion import kept_counts
 from mate_tf.records.records import record_writer, serialize_example
 from mate_tf.records.splits import RECORDS, Encoded, Spool, place, remove_split, split_file
 from mate_tf.tables.table import Table
@@ -51,9 +50,8 @@ def draw_examples(
 ) -> Iterator[Mapping[str, np.ndarray] | ConversionError]:
     """Draws the examples of a shard in order, one for each member, or says why none.
 
-    MaskedLmBuilder.build may replace a table with the next different one in the shard, which is
-    random because the members are in random order. A table without texts is never replaced, because
-    nothing would tell the right one.
+    MaskedLmBuilder.build may replace a table with the next different one in the shard. A table
+    without texts is never replaced, because nothing would tell the right one.
     """
     for member, negative in _with_negatives(members):
         name, table, _ = member.described
@@ -76,9 +74,8 @@ def draw_shard(
     shard: int | None = None,
     num_shards: int | None = None,
 ) -> Iterator[Counter[str]]:
-    """Draws a shard's examples and writes them to its file (`split_file`).
+    """Writes a shard's examples to its file, which appears at the end, and yields their counts.
 
-    It yields the counts of each example, for conversion.Summary. The file appears at the end.
     ValueError if two tables have the same name.
     """
 
@@ -109,9 +106,9 @@ def write_split(
     split: str,
     num_shards: int | None = None,
 ) -> Iterator[Counter[str]]:
-    """Draws and writes all shards of a split here, and yields the counts of `draw_shard`.
+    """Writes all shards of a split, or one file, and yields the counts of `draw_shard`.
 
-    A temporary file holds the split's tables. Without `num_shards` there is one file.
+    A temporary file holds the split's tables.
     """
     with Spool(num_shards or 1) as spool:
         for described in corpus:
@@ -160,10 +157,7 @@ def _restored(order: int, copy: int, stored: Encoded) -> Member:
 def _counts(example: Mapping[str, np.ndarray] | ConversionError) -> Counter[str]:
     if isinstance(example, ConversionError):
         return Counter({"read": 1, f"left out: {example.reason}": 1})
-    length = len(example["input_ids"])
-    counts = Counter({"read": 1, "kept": 1, "positions": length})
-    counts["tokens"] = int(example["input_mask"].sum())
-    counts["positions by length"] = bucket_length(counts["tokens"], length)
+    counts = kept_counts(int(example["input_mask"].sum()), len(example["input_ids"]))
     if example["is_random_table"][0]:
         counts["kept with another table in its table's place"] = 1
     return counts

@@ -100,11 +100,10 @@ def check_records(
     check_example: Callable[[tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> int:
-    """Reads every example, at most so many, so that an error names the file and the record.
+    """Reads every example, at most so many, so that an error names file and record; counts them.
 
     `check_example` gets an example and its place, and raises ValueError if a task cannot use it.
-    Returns the number of examples. Errors are those of batches.read_records, and ValueError if a
-    label is outside of the table's body.
+    Errors are those of batches.read_records, and ValueError if a label is outside of the body.
     """
     files = _as_paths(files)
     expected, _ = schemas(files, skip_corrupt)

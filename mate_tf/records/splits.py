@@ -10,12 +10,14 @@ A folder of TAPAS's release is read too, as `split_files` says.
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import os
 import re
 import tempfile
 from array import array
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
@@ -33,12 +35,10 @@ from mate_tf.records.conversion_file import (
 from mate_tf.records.records import UNFINISHED, record_writer, serialize_example
 from mate_tf.tables.table import Question, Table
 
-RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"
-_SUFFIXES = (RECORDS, QUESTIONS, LEFT_OUT)
+SUFFIXES = RECORDS, QUESTIONS, LEFT_OUT = ".tfrecord", ".jsonl", ".left_out.jsonl"
 _SHARD = r"-\d{5}-of-\d{5}"
 # The release's own names: whole or shards, of either order, and perhaps .gz, which says nothing.
 _OF_RELEASE = rf"({_SHARD})?\.tfrecords?(\.gz)?({_SHARD})?"
-_COPY_BITS = 16  # an item has at most 65,536 copies
 _FOLDER_OF_RELEASE = "tf_examples"  # in the folder that run_task_main writes
 
 # A record, a line of questions, a line of those left out.
@@ -61,10 +61,10 @@ def split_file(
 def split_files(directory: Path, split: str, suffix: str = RECORDS) -> list[str]:
     """The files of a split in a folder: its one file, or all its shards in order.
 
-    In a folder without conversion.json records may have the release's names: train.tfrecord or
-    random-split-1-train.tfrecord, or else all train*.tfrecord; with .gz or without, in shards of
-    Beam's names, in the folder itself or in its tf_examples. No length is in these names. The
-    release's pre-training and statements have no dev split: test takes its place.
+    In a folder without conversion.json records may have the release's names, without a length:
+    train.tfrecord or random-split-1-train.tfrecord, or else all train*.tfrecord; with .gz or
+    without, in shards, in the folder itself or in its tf_examples. Where it has no dev split, test
+    takes its place.
 
     Raises:
         FileNotFoundError: if there is none, or a shard is missing.
@@ -113,13 +113,12 @@ def prepare_folder(
 ) -> None:
     """Makes the folder for a conversion, and writes its conversion.json and its vocabulary.
 
-    Splits that were made in another way and will be made again, as `splits` says, are removed
-    first, so that conversion.json is true whenever the conversion stops. So are unfinished files.
-    ValueError if the folder has splits but no conversion.json, or splits that were made in another
-    way and will not be made again.
+    The `splits`, which will be made again, are removed if they were made in another way, so that
+    conversion.json is true whenever the conversion stops. So are unfinished files. ValueError if
+    the folder has splits but no conversion.json, or others that were made in another way.
     """
     tf.io.gfile.makedirs(directory)
-    file_of_split = re.compile(f"(.+?)({_SHARD})?({'|'.join(map(re.escape, _SUFFIXES))})")
+    file_of_split = re.compile(f"(.+?)({_SHARD})?({'|'.join(map(re.escape, SUFFIXES))})")
     there = {m[1] for m in map(file_of_split.fullmatch, tf.io.gfile.listdir(directory)) if m}
     if there and not has_conversion(directory):
         raise ValueError(
@@ -136,7 +135,7 @@ def prepare_folder(
             )
         for split in there:
             remove_split(directory, split)
-    written = [(split, suffix) for split in splits for suffix in _SUFFIXES]
+    written = [(split, suffix) for split in splits for suffix in SUFFIXES]
     for name, suffix in [*written, ("conversion", ".json")]:
         for file in _files(directory, _own(name, suffix) + UNFINISHED):
             tf.io.gfile.remove(file)
@@ -172,8 +171,7 @@ def encode(outcome: Outcome) -> Encoded:
     """The record of an outcome, or its line of those left out; and its line if it has a table."""
     record = None if outcome.features is None else serialize_example(outcome.features)
     line = None if outcome.table is None else json_line(outcome.table, outcome.question).encode()
-    left_out = left_out_line(outcome).encode() if outcome.features is None else None
-    return record, line, left_out
+    return record, line, left_out_line(outcome).encode() if outcome.reason else None
 
 
 def write_shard(
@@ -182,14 +180,14 @@ def write_shard(
     placed: Iterable[tuple[int, Encoded]],
     shard: int,
     num_shards: int,
-    has_tables: bool = True,
+    suffixes: Sequence[str] = SUFFIXES,
 ) -> None:
-    """Writes a shard of records and, if there are tables, of questions, in the given order.
+    """Writes a shard of each file with one of the suffixes, in the given order.
 
     ValueError if two questions have the same place, and so the same id.
     """
     before = None
-    with _open(directory, split, has_tables, shard, num_shards) as write:
+    with _open(directory, split, suffixes, shard, num_shards) as write:
         for order, (record, line, left_out) in placed:
             if order == before:
                 content = line or record or left_out or b""
@@ -204,15 +202,14 @@ def split_writer(
     split: str,
     num_shards: int | None = None,
     seed: int = 0,
-    has_tables: bool = True,
+    suffixes: Sequence[str] = SUFFIXES,
 ) -> Iterator[Callable[[Outcome], None]]:
-    """Yields a function that writes a split's outcomes, one by one, without keeping them in memory.
+    """Yields a function that writes a split's outcomes to the files with these suffixes.
 
     The files appear at the end and replace those that the split had. Old and new files never mix,
     even if the process is killed. One file (`num_shards` None) keeps the order of the outcomes;
-    shards have the order of `place`, by a seed. Until the end a temporary file (in TMPDIR) holds
-    the content of shards uncompressed. `has_tables` says whether to write a file of questions too.
-    ValueError if two questions have the same id.
+    shards have the order of `place`, by a seed, and until the end a temporary file (in TMPDIR)
+    holds them. ValueError if two questions have the same id.
     """
     if num_shards is None:
         seen: set[int] = set()  # hashes, which take less memory than ids
@@ -224,21 +221,21 @@ def split_writer(
             seen.add(key)
             write(*encode(outcome))
 
-        with _open(directory, split, has_tables) as write:
+        with _open(directory, split, suffixes) as write:
             yield add
-            remove_split(directory, split)
+            remove_split(directory, split, suffixes)
     else:
         with Spool(num_shards) as spool:
             yield lambda outcome: spool.add(
                 encode(outcome), [place(outcome.question.question_id, seed, num_shards)]
             )
-            remove_split(directory, split)
+            remove_split(directory, split, suffixes)
             for shard in range(num_shards):
                 items = ((order, item) for order, _, item in spool.read_shard(shard))
-                write_shard(directory, split, items, shard, num_shards, has_tables)
+                write_shard(directory, split, items, shard, num_shards, suffixes)
 
 
-def remove_split(directory: Path, split: str, suffixes: Sequence[str] = _SUFFIXES) -> None:
+def remove_split(directory: Path, split: str, suffixes: Sequence[str] = SUFFIXES) -> None:
     """Removes the files of a split, the records first."""
     for suffix in suffixes:
         for file in _files(directory, _own(split, suffix)):
@@ -258,30 +255,29 @@ def _files(directory: Path, pattern: str) -> set[str]:
 
 @contextlib.contextmanager
 def _open(
-    directory: str, split: str, has_tables: bool, *shards: int
-) -> Iterator[Callable[[bytes | None, bytes | None, bytes | None], None]]:
+    directory: str, split: str, suffixes: Sequence[str], *shards: int
+) -> Iterator[Callable[..., None]]:
     """Yields a function that writes to the split's files; that of those left out only if needed."""
-    names = [split_file(directory, split, suffix, *shards) for suffix in _SUFFIXES]
     with contextlib.ExitStack() as stack:
-        records = stack.enter_context(record_writer(names[0]))
-        if has_tables:
-            unfinished = stack.enter_context(complete_file(names[1]))
-            lines = stack.enter_context(tf.io.gfile.GFile(unfinished, "wb"))
-            lines.write(b"")  # a shard without questions is a file too
 
-        others: tf.io.gfile.GFile | None = None
+        @functools.cache
+        def file(suffix: str) -> Any:
+            path = split_file(directory, split, suffix, *shards)
+            if suffix == RECORDS:
+                return stack.enter_context(record_writer(path))
+            unfinished = stack.enter_context(complete_file(path))
+            opened = stack.enter_context(tf.io.gfile.GFile(unfinished, "wb"))
+            opened.write(b"")  # a shard without questions is a file too
+            return opened
 
-        def write(record: bytes | None, line: bytes | None, left_out: bytes | None) -> None:
-            nonlocal others
-            if record is not None:
-                records.write(record)
-            if line is not None and has_tables:
-                lines.write(line)
-            if left_out is not None:
-                if others is None:
-                    path = stack.enter_context(complete_file(names[2]))
-                    others = stack.enter_context(tf.io.gfile.GFile(path, "wb"))
-                others.write(left_out)
+        for suffix in suffixes:
+            if suffix != LEFT_OUT:
+                file(suffix)
+
+        def write(*parts: bytes | None) -> None:
+            for suffix, part in zip(SUFFIXES, parts, strict=True):
+                if part is not None and suffix in suffixes:
+                    file(suffix).write(part)
 
         yield write
 
@@ -293,10 +289,10 @@ def _same_id(split: str, what: str) -> ValueError:
 
 
 class Spool:
-    """Three texts of an item on disk, once; memory holds 16 bytes for each place in a shard."""
+    """Three texts of an item on disk, once; memory holds 24 bytes for each place in a shard."""
 
     def __init__(self, num_shards: int):
-        # Of each place its order; and where the item is, with the number of the copy.
+        # Of each place its order, the number of the copy, and where the item is.
         self._index = [array("Q") for _ in range(num_shards)]
 
     def __enter__(self) -> "Spool":
@@ -308,17 +304,17 @@ class Spool:
 
     def add(self, item: Encoded, positions: Iterable[tuple[int, int]]) -> None:
         """Adds an item with a copy in each of some positions: a shard, and the order there."""
-        begin = self._file.tell() << _COPY_BITS
+        begin = self._file.tell()
         parts = [part or b"" for part in item]
         self._file.write(array("Q", map(len, parts)).tobytes() + b"".join(parts))
         for copy, (shard, order) in enumerate(positions):
-            self._index[shard].extend((order, begin | copy))
+            self._index[shard].extend((order, copy, begin))
 
     def read_shard(self, shard: int) -> Iterator[tuple[int, int, Encoded]]:
         """Yields order, number of the copy and item of each place of a shard, in their order."""
-        index = np.array(self._index[shard], np.uint64).reshape(-1, 2)
-        for order, where in index[np.argsort(index[:, 0], kind="stable")].tolist():
-            self._file.seek(where >> _COPY_BITS)
+        index = np.array(self._index[shard], np.uint64).reshape(-1, 3)
+        for order, copy, begin in index[np.argsort(index[:, 0], kind="stable")].tolist():
+            self._file.seek(begin)
             lengths = array("Q", self._file.read(24))
             first, second, third = (self._file.read(length) or None for length in lengths)
-            yield order, where % (1 << _COPY_BITS), (first, second, third)
+            yield order, copy, (first, second, third)

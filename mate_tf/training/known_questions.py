@@ -30,7 +30,7 @@ def known_records(conversion: Conversion, vocab_file: pathlib.Path) -> Iterator[
         questions = pathlib.Path(folder, "known.jsonl")
         questions.write_bytes(gzip.decompress(KNOWN_QUESTIONS.read_bytes()))
         pairs = read_json_lines(questions)
-        with split_writer(folder, "known", has_tables=False) as write:
+        with split_writer(folder, "known") as write:
             for outcome in convert_all(TASKS["JSONL"], builder, pairs, is_training=True):
                 write(outcome)
         yield split_file(folder, "known", ".tfrecord")

@@ -85,7 +85,7 @@ def test_questions_come_with_tables_history_and_negative_tables(tmp_path):
     assert list(read_interactions(tmp_path, "train")) == expected
     assert next(read_interactions(tmp_path, "train", original=True))[1].text == "first"
     binary = tmp_path / "binary"
-    messages = [placed.message for placed in read_messages(tmp_path / "train.txtpb.gz")]
+    messages = [message for message, _ in read_messages(tmp_path / "train.txtpb.gz")]
     write_binary(binary / "interactions" / "random-split-1-train.tfrecord", messages, "GZIP")
     assert list(read_interactions(binary, "train")) == expected
 

@@ -30,24 +30,13 @@ TABLE = Table.from_rows(
 )
 
 
-@cases(
-    "answers, coordinates, number",
-    *((["Malaga CF"], ((0, 0),), None), (["Cuba"], ((1, 0),), None), (["FIRST"], ((0, 2),), None)),
-    *((["tied"], ((1, 2),), None), (["4"], ((0, 1),), 4.0), (["1,500"], ((3, 1),), 1500.0)),
-    *((["17"], (), 17.0), (["Cuba", "4"], ((1, 0), (0, 1)), None)),
-    *((["Peru", "Peru"], ((2, 0), (3, 0)), None), (["Cuba", "Cuba"], ((1, 0),), None)),
-)
+@stored_cases("answers, coordinates, number")
 def test_answers_become_cells_and_a_number(answers, coordinates, number):
     question = supervise(TABLE, Question("who?", "q", answers))
     assert (question.answer_coordinates, question.answer_number) == (coordinates, number)
 
 
-@cases(
-    "answers, reason",
-    *((["Chile"], "answer not found"), (["."], "answer not found"), ([], "no answer given")),
-    *((["1", "3"], "answer not found"), (["Peru"], "ambiguous answer")),
-    *((["2"], "ambiguous answer"), (["Cuba", "Chile"], "some answers not found")),
-)
+@stored_cases("answers, reason")
 def test_answers_that_say_no_cells_are_refused_with_the_reason(answers, reason):
     with pytest.raises(SupervisionError, match=r"\(table 'medals', question 'q'\)") as error:
         supervise(TABLE, Question("who?", "q", answers))
@@ -93,15 +82,7 @@ def test_a_number_that_is_not_finite_in_single_precision_is_no_supervision(numbe
     assert supervise(TABLE, question, original=True) is question
 
 
-@cases(
-    "text, number, original",
-    *(("12,467", 12467.0, 12467.0), ("-3.25", -3.25, -3.25), (".5", 0.5, 0.5), ("5.", 5.0, 5.0)),
-    *((" 7 ", 7.0, 7.0), ("1,23", None, 1.23), ("1.000.000", None, 1e6), ("1e5", None, 1e5)),
-    *(("1_000", None, 1000.0), ("inf", None, math.inf), ("-", None, None), (".", None, None)),
-    *(("", None, None), ("3 km", None, None), ("3" + "0" * 38, 3e38, 3e38)),
-    ("4" + "0" * 38, None, 4e38),  # not finite in single precision
-    ("1" * 400, None, math.inf),
-)
+@stored_cases("text, number, original")
 def test_numbers_are_plain_ones_or_what_the_original_reads(text, number, original):
     assert (parse_number(text), parse_number(text, original=True)) == (number, original)
     assert parse_number("nan") is None and math.isnan(parse_number("nan", original=True))
@@ -132,14 +113,7 @@ ORIGINAL_TABLE = Table.from_rows(
 )
 
 
-@cases(
-    "answers, coordinates, number",
-    *((["Peru"], ((0, 0),), None), (["PERU"], None, None), (["2-1"], ((1, 0),), None)),
-    *((["Cuba"], ((2, 0),), None), (["cuba*"], None, None), (["1.5"], None, None)),
-    *((["nan"], ((1, 1),), math.nan), (["1,23"], (), 1.23), (["1,234"], (), 1234.0)),
-    *((["1.234.567"], (), 1234567.0), (["1,234.5"], (), 1234.5), (["Peru", "Peru"], None, None)),
-    *((["Peru", "Chile"], None, None), ([], None, None)),
-)
+@stored_cases("answers, coordinates, number")
 def test_original_supervision_compares_in_four_ways(answers, coordinates, number):
     question = Question("?", answers=answers)
     if coordinates is None:
@@ -148,7 +122,7 @@ def test_original_supervision_compares_in_four_ways(answers, coordinates, number
     else:
         question = supervise(ORIGINAL_TABLE, question, original=True)
         assert question.answer_coordinates == coordinates
-        assert question.answer_number == pytest.approx(number, nan_ok=True)
+        assert str(question.answer_number) == str(number)  # NaN is not equal to itself
 
 
 def test_original_supervision_takes_the_last_cell_or_the_number_when_not_strict():
@@ -230,15 +204,7 @@ def test_what_nothing_decides_is_left_open():
         assert derived(PLANETS, Question(question, answers=(answer,))) is None
 
 
-@cases(
-    "answers, cells, aggregation",
-    *((["Mars"], [(1, 0)], "NONE"), (["2"], [(1, 2)], "NONE"), (["2"], [(2, 0), (3, 0)], "COUNT")),
-    *((["241"], [(2, 2), (3, 2)], "SUM"), (["120.5"], [(2, 2), (3, 2)], "AVERAGE")),
-    *((["51"], [(2, 2), (3, 2)], "DIFFERENCE"), (["146"], [(2, 2), (3, 2), (4, 2)], "MAX")),
-    *((["3"], [(row, 1) for row in range(6)], "DISTINCT"), (["Mars"], [(0, 0)], "")),
-    *((["yes"], [(2, 4)], "NONE"), (["no"], [(2, 4)], "NO"), (["Moons"], [(5, 2)], "HEADER")),
-    *((["1638"], [(1, 2), (1, 3)], "ROW_SUM"), (["1634"], [(1, 2), (1, 3)], "ROW_DIFFERENCE")),
-)
+@stored_cases("answers, cells, aggregation")
 def test_given_cells_have_the_operator_that_gives_the_answer(answers, cells, aggregation):
     asked = Question("?", answers=answers, answer_coordinates=cells)
     found = supervise(PLANETS, asked)

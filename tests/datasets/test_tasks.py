@@ -69,6 +69,6 @@ def test_what_is_no_division_is_refused(text, error):
 def test_sentences_and_classes_are_read_past_the_names_of_columns(tmp_path):
     file = tmp_path / "train.tsv"
     file.write_text("sentence\tlabel\na film\t1\n\nno , it 's not\t0\r\n", encoding="utf-8")
-    first, second = read_sst2(tmp_path, "train")
+    (_, first), (_, second) = read_sst2(tmp_path, "train")
     assert (first.text, first.class_index, first.question_id) == ("a film", 1, "train-2")
     assert (second.text, second.class_index, second.question_id) == ("no , it 's not", 0, "train-4")

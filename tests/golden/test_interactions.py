@@ -2,7 +2,7 @@
 
 import pytest
 
-from mate_tf.datasets.interactions import Placed, message_class, read_messages, table_of
+from mate_tf.datasets.interactions import message_class, read_messages, table_of
 from tests.golden.comparison import GOLDEN
 from tests.golden.interactions import answers, coordinates, load, to_table
 
@@ -16,7 +16,7 @@ NAMES = (
 @pytest.mark.parametrize("name", NAMES)
 def test_every_field_that_is_read_equals(name):
     (file, listed) = GOLDEN.require(f"data/{name}.tfrecord", f"data/{name}.json.gz")
-    messages = [placed.message for placed in read_messages(file)]
+    messages = [message for message, _ in read_messages(file)]
     expected = load(listed)
     assert len(messages) == len(expected) > 0
     for found, wanted in zip(messages, expected, strict=True):
@@ -24,7 +24,7 @@ def test_every_field_that_is_read_equals(name):
         assert message_class().FromString(found.SerializeToString()) == found
         assert found.id == wanted["id"] and len(found.questions) == len(wanted["questions"])
         if "columns" in wanted["table"]:
-            assert table_of(Placed(found, "here")) == to_table(wanted["table"])
+            assert table_of(found, "here") == to_table(wanted["table"])
         for question, asked in zip(found.questions, wanted["questions"], strict=True):
             answer, known = question.answer, asked.get("answer", {})
             pairs = [(pair.row_index, pair.column_index) for pair in answer.answer_coordinates]
@@ -39,9 +39,6 @@ def test_every_field_that_is_read_equals(name):
 def test_the_text_format_of_the_corpus_is_read():
     (file,) = GOLDEN.require("data/pretrain_interactions.txtpb")
     found = list(read_messages(file))
-    assert [placed.where for placed in found][:2] == [
-        f"(file '{file}', line 1)",
-        f"(file '{file}', line 2)",
-    ]
-    assert table_of(found[0]).header[0] == "Released"
-    assert all(question.id and question.original_text for question in found[0].message.questions)
+    assert [where for _, where in found][:2] == [f"(file '{file}', line {n})" for n in (1, 2)]
+    assert table_of(*found[0]).header[0] == "Released"
+    assert all(question.id and question.original_text for question in found[0][0].questions)

@@ -10,8 +10,8 @@ import pytest
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.config import AttentionConfig
 from mate_tf.evaluation.predictions import read_predictions
-from mate_tf.pointr.answering import PointingInputs, PointRConfig, Source, load_pointr
-from mate_tf.pointr.pipeline import Pipeline, answer_location, answers_report
+from mate_tf.pointr.answering import PointingInputs, PointRConfig, load_pointr
+from mate_tf.pointr.pipeline import Pipeline, Source, answer_location, answers_report
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import SpanReadingConfig, TableQAConfig
@@ -24,6 +24,7 @@ from tests.small import (
     small_encoder,
     two_devices,
     without_tables,
+    write_lines,
     write_vocabulary,
 )
 from tests.test_examples import passages_example
@@ -95,9 +96,8 @@ def questions():
 
 
 def write_split(folder, name, records):
-    folder.mkdir(exist_ok=True)
-    lines = (json.dumps({"id": f"{name}-{i}", **record}) for i, record in enumerate(records))
-    (folder / f"{name}.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    named = ({"id": f"{name}-{i}", **record} for i, record in enumerate(records))
+    write_lines(folder / f"{name}.jsonl", *named)
 
 
 @pytest.fixture(scope="module")
@@ -277,7 +277,8 @@ def test_questions_without_an_answer_are_counted_and_not_scored():
     pairs = [(table, asked), (table, Question("?", "b"))]
     predictions = dict.fromkeys("ab", Answer(("Oslo",), (SelectedCell(0, 0, "oslo", 1.0),)))
     places = {"a": "in table", "b": "not given"}
-    report = answers_report("dev", predictions, pairs, "LINKED_JSONL", "", "dev", places)
+    source = Source("LINKED_JSONL", "", {"dev": "dev"})
+    report = answers_report("dev", predictions, pairs, source, places)
     for row in ("questions | 2", "without a gold answer | 1", "exact match | 100.00%"):
         assert f"| {row} |" in report, row
     assert "| exact match in table | 100.00% |" in report
@@ -287,6 +288,6 @@ def test_a_broken_reference_is_no_missing_one(tmp_path):
     (tmp_path / "dev_reference.json").write_text("[]", encoding="utf-8")
     table = Table(("city",), (("oslo",),))
     pairs = [(table, Question("?", "a", ("oslo",)))]
-    arguments = ({"a": Answer(("Oslo",))}, pairs, "HYBRIDQA", tmp_path, "dev", {})
+    source = Source("HYBRIDQA", str(tmp_path), {"dev": "dev"})
     with pytest.raises(ValueError, match=r"dev_reference\.json"):
-        answers_report("dev", *arguments)
+        answers_report("dev", {"a": Answer(("Oslo",))}, pairs, source, {})

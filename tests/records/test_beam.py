@@ -65,10 +65,10 @@ def make(folder, source, vocab_file, beam_options):
     words = dataclasses.replace(creation, output_dir=str(folder / "words"))
     said += create_pretraining_records(words, MASKED)
     files = Files(
-        "INTERACTIONS",
-        source,
-        folder / "statements",
-        vocab_file,
+        task="INTERACTIONS",
+        input_dir=str(source),
+        output_dir=str(folder / "statements"),
+        vocab_file=str(vocab_file),
         parts="train=60,dev=40",
         num_shards=2,
         seed=5,

@@ -92,13 +92,3 @@ def test_two_tables_of_one_name_are_refused_and_what_does_not_fit_is_counted(tmp
     counts = sum(written, collections.Counter())
     assert counts["read"] == 4 and not counts["kept"]
     assert counts["left out: too long"] == counts["left out: no fitting text"] == 2
-
-
-def test_places_do_not_depend_on_the_order_of_the_tables():
-    corpus = make_corpus()
-    forwards, backwards = (
-        sorted(place for item in items for place in pretraining.placed_members(item, CONFIG, 3))
-        for items in (corpus, corpus[::-1])
-    )
-    assert forwards == backwards
-    assert {shard for shard, _ in forwards} == {0, 1, 2}

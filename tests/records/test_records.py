@@ -60,19 +60,6 @@ def test_integers_are_written_as_protocol_buffers_write_them(values, times):
     assert written == example.SerializeToString(deterministic=True)
 
 
-def test_a_failure_leaves_the_old_file_as_it_was(file, examples):
-    before = file.read_bytes()
-
-    def failing():
-        yield examples[0]
-        raise RuntimeError("no more")
-
-    with pytest.raises(RuntimeError, match="no more"):
-        write_records(file, failing())
-    assert file.read_bytes() == before
-    assert [child.name for child in file.parent.iterdir()] == [file.name]
-
-
 def test_features_may_lack_unknown_ones_are_left_out_and_several_files_are_read(tmp_path, examples):
     features = {**examples[0], "of_another_program": np.arange(5)}
     del features["column_ranks"]

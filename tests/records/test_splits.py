@@ -18,6 +18,8 @@ from mate_tf.records.conversion import Outcome, convert_all
 from mate_tf.records.conversion_file import Conversion
 from mate_tf.records.splits import (
     LEFT_OUT,
+    RECORDS,
+    SUFFIXES,
     encode,
     place,
     prepare_folder,
@@ -42,8 +44,8 @@ def outcomes(wordpiece) -> list[Outcome]:
     return list(convert_all(TASKS["WTQ"], builder, pairs, is_training=True))
 
 
-def write(directory, outcomes, num_shards=None, has_tables=True):
-    with split_writer(str(directory), "dev", num_shards, 7, has_tables) as add:
+def write(directory, outcomes, num_shards=None, suffixes=SUFFIXES):
+    with split_writer(str(directory), "dev", num_shards, 7, suffixes) as add:
         for outcome in outcomes:
             add(outcome)
 
@@ -116,8 +118,9 @@ def test_a_new_conversion_takes_the_place_of_the_old_one(tmp_path, outcomes):
         assert left_out and len(left_out) <= (num_shards or 1)
         assert len(names_in(tmp_path)) - len(left_out) == 2 * (num_shards or 1)
         split_files(tmp_path, "dev")
-    write(tmp_path, outcomes, 2, has_tables=False)  # sentences have no file of questions
-    suffixes = {name.partition(".")[2] for name in names_in(tmp_path)}
+    sentences = tmp_path.with_name("sentences")  # they have no file of questions
+    write(sentences, outcomes, 2, [RECORDS, LEFT_OUT])
+    suffixes = {name.partition(".")[2] for name in names_in(sentences)}
     assert suffixes == {"tfrecord", "left_out.jsonl"}
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from experiments.paper.comparison_results import Results, first_weights, spread
-from tests.small import run_binary, small_flags, succeeded, write_vocabulary
+from tests.small import cases, run_binary, small_flags, succeeded, write_vocabulary
 
 pytestmark = pytest.mark.medium
 
@@ -67,27 +67,23 @@ def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
     assert "learning_rate=1.0 (there: " in other.stderr
 
 
-def test_runs_of_one_config_are_not_mixed_with_those_of_another(tmp_path):
-    def of_steps(number):
-        return Results(tmp_path, {"config": {"num_steps": number}, "data": {}, "weights": {}})
-
-    of_steps(1)
-    of_steps(2).add("tapas_1", {"metrics": {}, "seconds": None})
-    with pytest.raises(ValueError, match=re.escape("num_steps=1 (there: 2)")):
-        of_steps(1)
+EMPTY: dict = {"config": {}, "data": {}, "weights": {}}
 
 
-def test_results_of_other_records_or_of_something_else_are_kept(tmp_path):
-    def of_files(name):
-        return Results(tmp_path, {"config": {}, "data": {name: "0"}, "weights": {}})
-
-    of_files("train.tfrecord").add("tapas_1", {"metrics": {}, "seconds": None})
-    of_files("train.tfrecord")
-    with pytest.raises(ValueError, match="got another: other files"):
-        of_files("train-0")
+@cases(
+    "one, other, message",
+    ({"config": {"num_steps": 2}}, {"config": {"num_steps": 1}}, "num_steps=1 (there: 2)"),
+    ({"data": {"train.tfrecord": "0"}}, {"data": {"train-0": "0"}}, "got another: other files"),
+)
+def test_runs_of_one_comparison_are_not_mixed_with_others(tmp_path, one, other, message):
+    Results(tmp_path, EMPTY | other)
+    Results(tmp_path, EMPTY | one).add("tapas_1", {"metrics": {}, "seconds": None})
+    assert Results(tmp_path, EMPTY | one).get("tapas_1")
+    with pytest.raises(ValueError, match=re.escape(message)):
+        Results(tmp_path, EMPTY | other)
     (tmp_path / "results.json").write_text('{"em": 1}')
     with pytest.raises(ValueError, match="expected what the runs in"):
-        Results(tmp_path, {"config": {}, "data": {}, "weights": {}})
+        Results(tmp_path, EMPTY)
 
 
 def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_dir, tmp_path):
@@ -121,7 +117,7 @@ def test_a_run_starts_from_that_of_its_own_seed_or_the_only_one(tmp_path):
     def first(seed):
         return Path(first_weights(f"{tmp_path}/RUN", "sat", seed)).name
 
-    results = Results(tmp_path, {"config": {}, "data": {}, "weights": {}})
+    results = Results(tmp_path, EMPTY)
     for seed in (1, 2):
         (tmp_path / f"sat_{seed}").mkdir()
     results.add("sat_1", {"metrics": {}, "seconds": None})

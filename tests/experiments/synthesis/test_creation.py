@@ -2,7 +2,6 @@
 
 import dataclasses
 import hashlib
-import json
 import re
 from collections import Counter
 
@@ -20,7 +19,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import convert_all
 from tests.datasets.releases import RELEASES, write_release
 from tests.experiments.synthesis.small_tables import CITIES
-from tests.small import cases
+from tests.small import cases, write_lines
 
 LENGTH = 600
 QUESTIONS = QuestionsConfig(
@@ -44,9 +43,9 @@ def files(tmp_path_factory, vocab_file):
     folder = tmp_path_factory.mktemp("creation")
     lines = [{"table": city_table(f"{i}", f"{i}"), "texts": TEXTS} for i in range(1, 9)]
     lines += [{"table": city_table("copy", "3")}, {"table": BAD | {"rows": []}}, {"table": BAD}]
-    (folder / "train.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    output = folder / "out"
-    return Files("TEXTS", folder, output, vocab_file, parts="train=60,dev=40")
+    write_lines(folder / "train.jsonl", *lines)
+    folders = {"input_dir": str(folder), "output_dir": str(folder / "out")}
+    return Files(task="TEXTS", vocab_file=str(vocab_file), parts="train=60,dev=40", **folders)
 
 
 def write(kind: str, files: Files) -> str:
@@ -62,7 +61,7 @@ def write(kind: str, files: Files) -> str:
     ("counterfactual", {"table: no sentence": 1, "sentence: no entity of the table": 8}),
 )
 def test_parts_share_no_table_and_say_what_is_left_out(files, wordpiece, tmp_path, kind, left_out):
-    files = dataclasses.replace(files, output_dir=tmp_path)
+    files = dataclasses.replace(files, output_dir=str(tmp_path))
     report = write(kind, files)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["dev.jsonl", "train.jsonl"]
     tables = {}
@@ -100,26 +99,26 @@ def test_parts_share_no_table_and_say_what_is_left_out(files, wordpiece, tmp_pat
 )
 def test_a_seed_gives_the_same_files_in_every_version(files, tmp_path, kind, digest):
     """The default model was trained on such files; another draw or wording makes another model."""
-    write(kind, dataclasses.replace(files, output_dir=tmp_path))
+    write(kind, dataclasses.replace(files, output_dir=str(tmp_path)))
     assert hashlib.sha256((tmp_path / "train.jsonl").read_bytes()).hexdigest()[:16] == digest
 
 
 def test_made_tables_need_a_number_and_no_folder(files):
-    for folder, number in ((None, 0), (files.input_dir, 3)):
+    for folder, number in (("", 0), (files.input_dir, 3)):
         with pytest.raises(ValueError, match="expected num_tables and no input_dir for tables"):
-            dataclasses.replace(files, layout=MADE, input_dir=folder, num_tables=number)
-    made = dataclasses.replace(files, layout=MADE, input_dir=None, num_tables=3)
+            dataclasses.replace(files, task=MADE, input_dir=folder, num_tables=number)
+    made = dataclasses.replace(files, task=MADE, input_dir="", num_tables=3)
     assert len(list(made.sources())) == 3
     with pytest.raises(ValueError, match="expected input_dir, the folder with the tables"):
-        dataclasses.replace(files, input_dir=None)
+        dataclasses.replace(files, input_dir="")
 
 
 def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
-    def interrupted(tables, part):
+    def interrupted(tables, *_):
         yield next(iter(tables))
         raise KeyboardInterrupt("while reading")
 
-    files = dataclasses.replace(files, output_dir=tmp_path, progress=interrupted)
+    files = dataclasses.replace(files, output_dir=str(tmp_path), progress=interrupted)
     with pytest.raises(KeyboardInterrupt, match="while reading"):
         write_statements(files, STATEMENTS, ["synthetic"])
     assert not list(tmp_path.iterdir())
@@ -129,26 +128,25 @@ def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
     "changes, kinds, message",
     ({}, ["other"], r"expected kinds of .*synthetic.*, got \['other'\]"),
     ({}, [], "expected kinds of .*, got none"),
-    ({"layout": "SQA"}, ["synthetic"], "expected a layout of .*TEXTS.*, got 'SQA'"),
+    ({"task": "SQA"}, ["synthetic"], "expected a layout of .*TEXTS.*, got 'SQA'"),
     ({"output_dir": ""}, ["synthetic"], "expected another folder than the input's"),
     ({"output_dir": "gs://b/o"}, ["synthetic"], "a folder of this machine as output_dir, got gs:"),
     ({"parts": "train=60"}, ["synthetic"], "percentages .* that add up to 100"),
 )
 def test_what_cannot_be_made_is_refused(files, tmp_path, changes, kinds, message):
+    changes = {name: value or files.input_dir for name, value in changes.items()}
     with pytest.raises(ValueError, match=message):
-        files = dataclasses.replace(files, **({"output_dir": tmp_path} | changes))
-        if not files.output_dir:
-            files = dataclasses.replace(files, output_dir=files.input_dir)
+        files = dataclasses.replace(files, **({"output_dir": str(tmp_path)} | changes))
         write_statements(files, STATEMENTS, kinds)
 
 
 def test_few_tables_leave_no_part_empty_and_no_file_of_an_earlier_run(files, tmp_path):
-    files = dataclasses.replace(files, input_dir=tmp_path / "in", output_dir=tmp_path)
-    files.input_dir.mkdir()
+    folder = tmp_path / "in"
+    files = dataclasses.replace(files, input_dir=str(folder), output_dir=str(tmp_path))
     (tmp_path / "dev.jsonl").write_text("of an earlier run")
     for count in (3, 1):
-        lines = [json.dumps({"table": city_table(f"{i}", f"{i}")}) for i in range(1, 1 + count)]
-        (files.input_dir / "train.jsonl").write_text("\n".join(lines))
+        lines = [{"table": city_table(f"{i}", f"{i}")} for i in range(1, 1 + count)]
+        write_lines(folder / "train.jsonl", *lines)
         if count == 3:
             write_questions(dataclasses.replace(files, parts="train=98,dev=2"), QUESTIONS)
             read = {part: read_json_lines(tmp_path / f"{part}.jsonl") for part in ("train", "dev")}

@@ -8,8 +8,7 @@ import string
 import pytest
 
 from experiments.synthesis import rewording
-from experiments.synthesis.rewording import mistyped, synonym, with_other_header
-from mate_tf.tables.table import Table
+from experiments.synthesis.rewording import mistyped, other_header, synonym
 from tests.small import cases, run_binary, write_lines
 
 SYNONYMS = pathlib.Path(rewording.__file__).with_name("synonyms.txt").read_text(encoding="utf-8")
@@ -55,8 +54,7 @@ def test_every_name_may_be_said_by_another_of_its_line():
     ("Price", "Discount", "Fare", "Name"),
 )
 def test_no_column_is_called_as_another_one_is_or_was(header):
-    table = Table.from_rows([("1",) * len(header)], header)
-    found = draws(lambda rng: with_other_header(table, rng).header)
+    found = draws(lambda rng: tuple(other_header(header, rng)))
     before = [name.lower() for name in header]
     for other in found:
         after = [name.lower() for name in other]
@@ -65,7 +63,6 @@ def test_no_column_is_called_as_another_one_is_or_was(header):
         for index, name in enumerate(after):
             assert name == before[index] or name not in before
     assert len(found) > 1 or set(before) == {"price", "unit price", "prc", "cost"}
-    assert with_other_header(table, random.Random(0)).rows == table.rows
 
 
 def edits(word: str) -> set[str]:
