@@ -33,13 +33,10 @@ class TrainingConfig:
         schedule: how the rate goes on, one of SCHEDULES (mate_tf/training/optimizer.py): "linear"
             falls to zero.
         head_learning_rate_ratio: the rate of the pooler and the heads, as a multiple of the
-            encoder's. Use more than 1 for short training from a checkpoint: at the encoder's rate
-            new weights need thousands of steps.
+            encoder's; more than 1 for short training from a checkpoint.
         attention_bias_learning_rate_ratio: the rate of the learned biases of attention scores, such
-            as TableFormer's, as a multiple of the encoder's. Adam moves each by about the sum of
-            all rates, 0.02 in 400 steps from a peak of 1e-4, and scores are several units large.
-            With 100, biases that start at zero matter within hundreds of steps; with weights that
-            are new to tables, 100 does harm.
+            as TableFormer's, as a multiple of the encoder's. With 100, biases that start at zero
+            matter within hundreds of steps; with weights that are new to tables, 100 does harm.
         warmup_ratio: share of the steps.
         weight_decay_rate: per update and unit of learning rate.
         gradient_accumulation_steps: parts in which a batch is computed one after the other, where
@@ -47,13 +44,11 @@ class TrainingConfig:
         max_gradient_value: gradients are scaled down to a global norm of 1, then each of their
             values is cut to this size; None leaves them.
         dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
-        recompute: keeps only the input of each layer of the encoder and computes the rest again for
-            the gradients: less memory, more time, the same gradients.
+        recompute: computes activations again for the gradients: less memory, more time.
         seed: of the weights, the dropout and the order of the examples.
         summary_interval: steps between TensorBoard points.
         eval_interval: steps between evaluations; there is always one after the last step.
-        checkpoint_interval: steps between checkpoints; there is also one before each evaluation and
-            after the last step.
+        checkpoint_interval: steps between checkpoints, which there are before evaluations too.
         keep_checkpoints: how many of the latest are kept, beside the best one.
         ema_decay: decay a step of an exponential moving average of the weights, which is then what
             is evaluated and kept as the best; None for the weights themselves.
@@ -66,15 +61,13 @@ class TrainingConfig:
         encoder: sizes, positions and attention.
         max_seq_length: tokens in each example of the record files.
         length_buckets: ascending lengths that batches are padded to; an example goes to the first
-            that holds it, longer ones to `max_seq_length`. None for a Linformer, whose batches all
-            have its `sequence_length`, which is `max_seq_length`.
+            that holds it, longer ones to `max_seq_length`. None for a Linformer.
         batch_size: examples in a batch, over all replicas.
         eval_batch_size: the same in evaluation.
-        skip_corrupt: skips damaged records with a warning that counts them, instead of an error. It
-            may change when a run goes on, for files may be damaged meanwhile.
+        skip_corrupt: skips damaged records with a warning that counts them, instead of an error.
         perturbed_copies: copies of the training tables, with rows and columns in random orders,
             that epochs take in turn; the original order is among them (TableFormer paper, section
-            4.3, which has 1, 2, 4, 8 and 16). 0 for the tables as they are.
+            4.3). 0 for the tables as they are.
     """
 
     num_steps: int
@@ -111,12 +104,8 @@ class TrainingConfig:
         ratios = "head_learning_rate_ratio", "attention_bias_learning_rate_ratio"
         limits = "max_gradient_value", "early_stopping_loss"
         require_fields(self, lambda v: v > 0.0, "above 0", *ratios, *limits)
-        require_fields(
-            self,
-            lambda v: v >= 0.0,
-            "of at least 0",
-            *("learning_rate", "perturbed_copies", "start_tolerance"),
-        )
+        may_be_0 = "learning_rate", "perturbed_copies", "start_tolerance"
+        require_fields(self, lambda v: v >= 0.0, "of at least 0", *may_be_0)
         require_fields(self, SCHEDULES.__contains__, f"in {tuple(SCHEDULES)}", "schedule")
         require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
         require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")

@@ -30,8 +30,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A rate that rises linearly over the first steps, then falls linearly to zero.
 
     The update after k others has the peak times (k+1) / warmup_steps while k+1 < warmup_steps, and
-    times 1 - (k+1) / num_steps from then on. BERT's published code counts in the same way: only the
-    last update has rate zero.
+    times 1 - (k+1) / num_steps from then on, as in BERT's published code.
     """
 
     def __init__(self, peak: float, num_steps: int, warmup_steps: int = 0):

@@ -7,8 +7,9 @@ import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 from absl import logging
 
@@ -18,13 +19,54 @@ from mate_tf.reading.text_files import complete_text_file, read_json
 from mate_tf.records.conversion_file import file_sha256
 from mate_tf.records.splits import QUESTIONS, has_questions, split_files
 from mate_tf.task_configs import model_kind
-from mate_tf.training.config import RunConfig, TableQATrainingConfig
-from mate_tf.training.kinds import TRAINING_KINDS
+from mate_tf.training import measures
+from mate_tf.training.config import (
+    ClassificationTrainingConfig,
+    MaskedLMTrainingConfig,
+    RunConfig,
+    SpanReadingTrainingConfig,
+    TableQATrainingConfig,
+)
+from mate_tf.training.distribution import describe_devices, is_chief
+from mate_tf.training.examples import (
+    build_model,
+    make_task,
+    record_files,
+    records_conversion,
+    save_conversion,
+)
+from mate_tf.training.loop import explained, train
+from mate_tf.training.table_qa import check_table_qa, known_records, table_qa_evaluation
+from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import latest_checkpoint, read_run_config
 
 CONFIG_FILE = "config.json"
 INPUTS_FILE = "inputs.json"
 _MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
+
+
+class TrainingKind(NamedTuple):
+    """The config of a run, and what is done beside its steps."""
+
+    config_class: type[Any]
+    check_data: Callable[..., None]  # ValueError for records that the model cannot learn from
+    dev_evaluation: Callable[..., Any]  # makes what measures the model on the dev split
+
+
+TRAINING_KINDS = {
+    "table_qa": TrainingKind(TableQATrainingConfig, check_table_qa, table_qa_evaluation),
+    "classification": TrainingKind(
+        ClassificationTrainingConfig,
+        measures.check_classification,
+        measures.classification_evaluation,
+    ),
+    "span_reading": TrainingKind(
+        SpanReadingTrainingConfig, measures.check_span_reading, measures.span_reading_evaluation
+    ),
+    "masked_lm": TrainingKind(
+        MaskedLMTrainingConfig, measures.check_masked_lm, measures.masked_lm_evaluation
+    ),
+}
 
 
 def train_run(
@@ -48,24 +90,9 @@ def train_run(
         on_begin: is called by the chief before the first step of a run that was not refused.
         **load_options: of `load_weights`.
 
-    Raises:
-        FileNotFoundError, ValueError: if data, weights or folder do not fit the config, or another
-            process trains in the folder.
+    FileNotFoundError or ValueError if data, weights or folder do not fit the config, or another
+    process trains in the folder.
     """
-    import keras
-
-    from mate_tf.training.distribution import describe_devices, is_chief
-    from mate_tf.training.examples import (
-        build_model,
-        make_task,
-        record_files,
-        records_conversion,
-        save_conversion,
-    )
-    from mate_tf.training.known_questions import known_records
-    from mate_tf.training.loop import explained, train
-    from mate_tf.weights.initial import load_weights
-
     kind = TRAINING_KINDS[model_kind(config.task)]
     kind.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
@@ -166,11 +193,10 @@ def data_files(files_by_split: Mapping[Any, Sequence[str]]) -> tuple[InputFile, 
 def save_inputs(
     inputs: RunInputs, model_dir: str | pathlib.Path, begins: bool, may_differ: bool = False
 ) -> None:
-    """Writes to a run's folder what the run is made from; a run that goes on must be the same.
+    """Writes to a run's folder what the run is made from; ValueError for a run made from others.
 
     No first weights means those of the run so far. `begins` says whether the run has no checkpoint
-    yet, `may_differ` whether the data may have changed since. ValueError if the run in the folder
-    was made from other records or first weights.
+    yet, `may_differ` whether the data may have changed since.
     """
     path = as_path(model_dir) / INPUTS_FILE
     if begins or not path.exists():
@@ -220,8 +246,7 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
     if path.exists():
         there = config_values(load_config(model_dir))
         here |= {name: there[name] for name in _MAY_CHANGE}
-        different = differences(there, here)
-        if different:
+        if different := differences(there, here):
             raise ValueError(
                 f"expected the config of the run in {model_dir}, got another: "
                 f"{', '.join(different)}; choose another folder or the same config"

@@ -13,7 +13,7 @@ import math
 import pathlib
 import runpy
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from mate_tf.config import EncoderConfig, LinformerConfig
 from mate_tf.dataclass_json import PREFIX, apply_overrides
@@ -132,7 +132,7 @@ _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 @functools.cache
 def presets() -> dict[str, Any]:
-    """The configs that a checkout has beside them: what the presets' functions return, by name."""
+    """The configs that a checkout has beside them, by name."""
     return {name: preset() for name, preset in preset_functions().items()}
 
 
@@ -148,28 +148,20 @@ def preset_functions() -> dict[str, Callable[[], Any]]:
     }
 
 
-class Fitting(NamedTuple):
-    """The starting point that fits a folder of records, and why."""
-
-    name: str
-    reason: str
-
-
-def fitting_starting_point(data_dir: str | pathlib.Path) -> Fitting:
-    """Chooses the starting point by what conversion.json and the training questions say."""
+def fitting_starting_point(data_dir: str | pathlib.Path) -> tuple[str, str]:
+    """The starting point that fits a folder of records, by its conversion.json, and why."""
     conversion = read_conversion(data_dir)
     if conversion.pretraining is not None:
-        return Fitting("masked_words", "the records have masked words")
+        return "masked_words", "the records have masked words"
     if conversion.features.label_answer_spans:
-        return Fitting("span_reading", "the records label the answers' texts")
+        return "span_reading", "the records label the answers' texts"
     if conversion.task in ("TABFACT", "SST2"):
-        return Fitting("classification", f"the records are of {conversion.task}")
+        return "classification", f"the records are of {conversion.task}"
     if conversion.task in ("INTERACTIONS", "JSONL"):
-        for _, question in read_questions(data_dir, "train"):
-            if question.class_index is not None and not question.answers:
-                return Fitting("classification", "the questions have a class_index")
-            break
-    return Fitting("table_questions", "the records are of questions about tables")
+        _, question = next(read_questions(data_dir, "train"))
+        if question.class_index is not None and not question.answers:
+            return "classification", "the questions have a class_index"
+    return "table_questions", "the records are of questions about tables"
 
 
 def run_folder(name: str) -> pathlib.Path | None:
@@ -181,26 +173,20 @@ def run_folder(name: str) -> pathlib.Path | None:
 
 
 def find_config(name: str) -> Any:
-    """A config by its name.
+    """The config of a starting point, a run's folder or config.json, or a .py file with CONFIG.
 
-    Args:
-        name: of a starting point; of a run's folder or its config.json; of a .py file with CONFIG;
-            or, in a checkout of the project, of a preset in experiments/configs.
-
-    FileNotFoundError if there is no such file; ValueError if there is no such config, or the file
-    has none.
+    Or, in a checkout of the project, a preset in experiments/configs. FileNotFoundError if there is
+    no such file; ValueError if there is no such config, or the file has none.
     """
-    if name in STARTING_POINTS:
-        return STARTING_POINTS[name]
-    if name in presets():
-        return presets()[name]
+    known = STARTING_POINTS | presets()
+    if name in known:
+        return known[name]
     if (folder := run_folder(name)) is not None:
         return load_config(folder)
     if not name.endswith(".py"):
-        known = ", ".join([*STARTING_POINTS, *presets()])
         raise ValueError(
-            f"expected --config to be one of {known}; a run's folder, or a .py file with CONFIG; "
-            f"got {name!r}"
+            f"expected --config to be one of {', '.join(known)}; a run's folder, or a .py file "
+            f"with CONFIG; got {name!r}"
         )
     if not pathlib.Path(name).is_file():
         raise FileNotFoundError(f"expected a file with CONFIG at {name!r}, found none")
@@ -216,10 +202,9 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
     """A starting point with the steps, length and number of classes that fit a folder's records.
 
     Fewer than 10,000 training questions take fewer steps, in proportion to their number to the
-    power of 0.6, and at least 40: about table questions, 100 take 76 steps and 1,000 take 301. From
-    the package's model, `from_default`, as many again learn from known questions, and the weights
-    are averaged with its own. A folder that does not say how it was made leaves the starting point
-    as it is.
+    power of 0.6, and at least 40. From the package's model, `from_default`, as many again learn
+    from known questions, and the weights are averaged with its own. A folder that does not say how
+    it was made leaves the starting point as it is.
     """
     config = STARTING_POINTS[name]
     if not has_conversion(data_dir):

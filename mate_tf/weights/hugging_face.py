@@ -23,7 +23,6 @@ from mate_tf.weights.loading import (
 from mate_tf.weights.run import open_safetensors
 
 _CONFIG = "config.json"
-_KINDS = ("bert", "tapas")
 # Where TapasConfig names a field of TableQAConfig in another way; null stands for the default.
 _TABLE_QA = {
     "positive_weight": "positive_label_weight",
@@ -64,7 +63,6 @@ _RENAMED = (
     (r"LayerNorm\.bias$", "LayerNorm.beta"),
     (r"(dense|query|key|value)\.weight$", r"\1.kernel"),
 )
-_NOT_WEIGHTS = ("position_ids",)
 _DECODER = "cls/predictions/decoder/weight"
 _WORD_BIAS = "cls/predictions/output_bias"
 _WORDS = "bert/embeddings/word_embeddings"
@@ -74,8 +72,7 @@ def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> Enco
     """The configuration of the encoder in a folder with config.json of a BERT or TAPAS model.
 
     The overrides are fields of `EncoderConfig` that the file does not know, such as attention.
-    FileNotFoundError if there is no config.json; ValueError if it describes another kind of model,
-    or a value has the wrong type.
+    FileNotFoundError, or ValueError for another kind of model or a value of the wrong type.
     """
     config = read_config(directory)
     values: dict[str, Any] = {"activation": "gelu"}
@@ -90,11 +87,9 @@ def hugging_face_task_config(
 ) -> TableQAConfig | ClassificationConfig | MaskedLMConfig | None:
     """The head that the folder describes; None for a model with another head or none.
 
-    It is that of a TapasForQuestionAnswering, a ...ForSequenceClassification, a ...ForMaskedLM or a
-    BertForPreTraining. TapasForQuestionAnswering keeps the limits of 64 rows and 32 columns that it
-    was trained with (ids beyond count as the last), and its means that count padding.
-    `published_model` lifts the limits. Errors are those of `hugging_face_config`; ValueError also
-    for other aggregations.
+    TapasForQuestionAnswering keeps the limits of 64 rows and 32 columns that it was trained with
+    (ids beyond count as the last), and its means that count padding; `published_model` lifts the
+    limits. Errors are those of `hugging_face_config`; ValueError also for other aggregations.
     """
     config = read_config(directory)
     architectures = config.get("architectures") or []
@@ -116,7 +111,7 @@ def read_config(directory: str | pathlib.Path) -> dict[str, Any]:
     path = existing(directory, _CONFIG)
     config = read_json_object(path)
     kind = config.get("model_type")
-    if kind not in _KINDS:
+    if kind not in ("bert", "tapas"):
         raise ValueError(f"expected model_type 'bert' or 'tapas' in {path}, got {kind!r}")
     return config
 
@@ -153,12 +148,7 @@ def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfi
 def load_hugging_face(
     model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
 ) -> LoadReport:
-    """Loads a Hugging Face folder into a model, as `load_weights`; pickles are never read.
-
-    The heads of TapasForQuestionAnswering, TapasForSequenceClassification, TapasForMaskedLM and
-    their BERT counterparts have the names of the TF1 checkpoints here. Options are of
-    `assign_variables`.
-    """
+    """Loads a Hugging Face folder into a model; the options are of `assign_variables`."""
     config = read_config(directory)
     check_num_heads(model, config.get("num_attention_heads"), pathlib.Path(directory) / _CONFIG)
     shards = weight_files(directory)
@@ -167,7 +157,7 @@ def load_hugging_face(
         file = open_safetensors(path)
         for stored in file.keys():  # noqa: SIM118, a safetensors file is no mapping
             name = _tf1_name(stored)
-            if not name.endswith(_NOT_WEIGHTS):
+            if not name.endswith("position_ids"):
                 tensors[name] = functools.partial(_read, file, stored, name)
     source = str(shards[0] if len(shards) == 1 else existing(directory, _SHARDS))
     if _DECODER in tensors and _WORD_BIAS in variables_by_name(model):

@@ -37,8 +37,7 @@ _NOT_WEIGHTS = ("/adam_m", "/adam_v", "/accum")
 _COUNTERS = ("global_step", "counter")
 # TAPAS has its mark of an empty text in the place of BERT's first unused piece.
 _SAME = {"[EMPTY]", "[unused0]"}
-# The heads of published models, and the options that use them. A token head alone does not say
-# which task it is for: the releases' classifiers have one too, with its columns.
+# The heads of published models, and the options that use them. All have one of tokens.
 _HEADS = {
     r"output_(weights|bias)_agg": "operators of TableQAConfig",
     r"output_(weights|bias)_cls": "ClassificationConfig or num_classes of SpanReadingConfig",
@@ -66,16 +65,13 @@ def load_weights(
             of BERT, TAPAS or MATE (its prefix or folder), or a run's folder.
         revision: of a name on the Hub, as `download` takes it.
         vocab_file: the data's vocabulary, compared with a vocab.txt beside the weights. It is also
-            needed to make BERT's weights fit for positions that restart in each cell (`cls_id` of
-            `assign_variables`).
-        reset_heads: as `assign_variables` takes it.
-        require_all: the same.
+            needed to make BERT's weights fit for positions that restart in each cell.
+        reset_heads: leaves everything but the encoder at its initial value.
+        require_all: makes it an error that the weights lack a variable.
 
-    Raises:
-        FileNotFoundError: if there are no weights.
-        ModuleNotFoundError, OSError: as `download`.
-        ValueError: if they do not fit the model or the vocabulary, or there is a revision for
-            weights that are not on the Hub.
+    FileNotFoundError if there are no weights; ModuleNotFoundError and OSError as `download`;
+    ValueError if they do not fit the model or the vocabulary, or there is a revision for weights
+    that are not on the Hub.
     """
     location = locate_weights(path, revision)
     folder = location if location.is_dir() else location.parent
@@ -141,11 +137,10 @@ def published_configs(
 ) -> tuple[pathlib.Path, EncoderConfig, TaskConfig]:
     """Where a published fine-tuned checkpoint is, and its configs; arguments as of `load_weights`.
 
-    The heads are those that a Hugging Face folder describes, or a given task config's; a TF1
-    checkpoint has its bert_config.json beside it. The options are fields of `EncoderConfig` that
-    the checkpoint does not say, such as the attention, or position="absolute" for a TF1 checkpoint
-    without "_reset" in its name. Errors are those of `load_weights`; ValueError also for a run, and
-    for no task config.
+    The heads are a given task config's, or those that a Hugging Face folder describes; a TF1
+    checkpoint has its bert_config.json beside it. The options are fields of `EncoderConfig`, such
+    as position="absolute" for a TF1 checkpoint without "_reset" in its name. Errors are those of
+    `load_weights`; ValueError also for a run, and for no task config.
     """
     location = locate_weights(path, revision)
     kind = kind_of_weights(location)
@@ -177,13 +172,13 @@ def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
         and read_config(location).get("select_one_column") is False
     ):
         heads = heads | _COLUMNS
-    lost = {
-        name: use
+    uses = (
+        (name, use)
         for name in report.ignored
         for pattern, use in heads.items()
         if re.fullmatch(pattern, name)
-    }
-    if lost:
+    )
+    if lost := dict(uses):
         raise ValueError(
             f"expected a task config that uses {', '.join(lost)} of {report.source}, got one "
             f"without, {model.task_config}; take {', '.join(dict.fromkeys(lost.values()))}"
@@ -191,10 +186,7 @@ def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
 
 
 def check_sizes(source: str, encoder: EncoderConfig, task: Any, shapes: Shapes) -> None:
-    """ValueError where a model of these configurations is larger than the weights of these shapes.
-
-    Both may come from somebody else: a configuration of a million layers would take hours to build.
-    """
+    """ValueError where a configuration, perhaps somebody else's, is larger than its weights."""
     hidden = encoder.hidden_size
     features = zip(TYPE_FEATURES, encoder.type_vocab_sizes, strict=True)
     rows = [encoder.vocab_size]
