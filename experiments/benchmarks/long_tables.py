@@ -187,11 +187,10 @@ def _features(example, length: int | None):
 
     from mate_tf.features.token_features import TokenFeatures
 
-    given = {
-        name: example.features[name] for name in TokenFeatures._fields if name in example.features
-    }
-    cut = {name: ids[None, :length].astype(np.int32) for name, ids in given.items()}
-    return TokenFeatures.from_dict({name: tf.constant(ids) for name, ids in cut.items()})
+    given = example.features
+    names = [name for name in TokenFeatures._fields if name in given]
+    cut = {name: tf.constant(given[name][None, :length].astype(np.int32)) for name in names}
+    return TokenFeatures.from_dict(cut)
 
 
 def _builder(wordpiece, length: int):

@@ -9,6 +9,7 @@ at random times, at 80 % of what the server took before. Clients and server shar
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import logging
@@ -66,10 +67,13 @@ async def _measure(server: subprocess.Popen, start: float) -> None:
         base_url="http://127.0.0.1:8091", limits=limits, timeout=_PATIENCE
     ) as client:
         for path in ("/v2/health/live", "/v2/health/ready"):
-            while not await _is_up(client, path):
+            is_up = False
+            while not is_up:
                 if server.poll() is not None:
                     raise SystemExit(f"the server ended with {server.returncode}")
                 await asyncio.sleep(0.05)
+                with contextlib.suppress(httpx.TransportError):
+                    is_up = (await client.get(path)).status_code == 200
             print(f"{path}: {time.monotonic() - start:.1f} s", flush=True)
         print(f"idle: {_megabytes(server, 'VmRSS'):,} MB", flush=True)
         bodies = _bodies(random.Random(_SEED.value))
@@ -80,15 +84,6 @@ async def _measure(server: subprocess.Popen, start: float) -> None:
         bodies = _bodies(random.Random(_SEED.value + 1), long_share=0)
         replies = await _at_random_times(client, bodies, 0.8 * rate)
         _print(f"{0.8 * rate:.1f} requests a second at random times", replies)
-
-
-async def _is_up(client, path: str) -> bool:
-    import httpx
-
-    try:
-        return (await client.get(path)).status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def _bodies(draw: random.Random, long_share: float | None = None) -> Iterator[bytes]:
