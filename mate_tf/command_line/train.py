@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     check_kind(config, options.config, options.program)
     skip = ["--config.skip_corrupt=true"] if options.skip_corrupt else []
     overrides = [*options.overrides, *skip]
-    config = changed(config, options.config, options.architecture, overrides)
+    config = changed(config, options.architecture, overrides)
     data_dir, model_dir = as_path(options.data_dir), as_path(options.model_dir)
     load_options = load_options_of(options)
 

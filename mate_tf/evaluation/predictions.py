@@ -1,11 +1,7 @@
 """Questions of a file, a model's answers to them, and these answers in a file.
 
-A file of predictions is JSON Lines, one object for each question, in the data's order:
-
-    {"id": "nt-7", "answered": true, "answer": "Lima", "items": ["Lima"], "cells": [{"row": 0,
-     "column": 1, "text": "Lima", "score": 0.93}], "aggregation": "NONE", ...}
-
-It is the answer's JSON form (mate_tf/answers/answer.py) with the question's "id".
+A file of predictions is JSON Lines: of each question, in the data's order, the answer's JSON form
+(mate_tf/answers/answer.py) with the question's "id".
 """
 
 import dataclasses

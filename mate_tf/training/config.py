@@ -156,8 +156,7 @@ class TableQATrainingConfig(TrainingConfig):
         eval_questions: how many questions of the dev split, from its start, each evaluation
             answers; None for all.
         known_share: the share of the steps that learn from questions of the kinds that the
-            package's model knows (mate_tf/training/known_questions.py), so that it does not forget
-            them; for training from its weights.
+            package's model knows (`known_records`), so that it does not forget them.
     """
 
     task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
@@ -189,8 +188,7 @@ class MaskedLMTrainingConfig(TrainingConfig):
 
     Attributes:
         task: what is predicted.
-        eval_examples: how many examples of the dev split, from its start, each evaluation predicts;
-            None for all.
+        eval_examples: as `eval_questions`.
     """
 
     task: MaskedLMConfig = dataclasses.field(default_factory=MaskedLMConfig)

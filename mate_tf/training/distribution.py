@@ -126,8 +126,7 @@ def describe_devices(dtype: str) -> str:
     names = ["/device:GPU:0" if gpus else "/device:CPU:0"]
     if tf.distribute.has_strategy():
         names, name = list(strategy.extended.worker_devices), type(strategy).__name__
-    specs = [tf.DeviceSpec.from_string(device) for device in names]
-    kinds = {spec.device_type for spec in specs}
+    kinds = {tf.DeviceSpec.from_string(device).device_type for device in names}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
     what = [f"{os.cpu_count()} cores", f"{memory / 1e9:.0f} GB of memory"]
     if "GPU" in kinds:
@@ -141,7 +140,7 @@ def describe_devices(dtype: str) -> str:
         ]
     jit = tf.config.optimizer.get_jit() or "auto_jit" in os.environ.get("TF_XLA_FLAGS", "")
     return (
-        f"training on {len(specs)} x {', '.join(sorted(kinds))} ({name}, "
+        f"training on {len(names)} x {', '.join(sorted(kinds))} ({name}, "
         f"{strategy.num_replicas_in_sync} replicas in all; {', '.join(dict.fromkeys(what))}), "
         f"{dtype}, XLA {'on' if jit or 'TPU' in kinds else 'off'}"
     )

@@ -40,6 +40,11 @@ from mate_tf.training.table_qa import check_table_qa, known_records, table_qa_ev
 from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import latest_checkpoint, read_run_config
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 CONFIG_FILE = "config.json"
 INPUTS_FILE = "inputs.json"
 _MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
@@ -93,7 +98,7 @@ def train_run(
     FileNotFoundError or ValueError if data, weights or folder do not fit the config, or another
     process trains in the folder.
     """
-    kind = TRAINING_KINDS[model_kind(config.task)]
+    kind, vocab_file = TRAINING_KINDS[model_kind(config.task)], data_dir / "vocab.txt"
     kind.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope(), contextlib.ExitStack() as held:
@@ -101,7 +106,6 @@ def train_run(
         source = None
         begins = latest_checkpoint(model_dir) is None
         if init_checkpoint and begins:
-            vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
             logging.info("%s", report)
             source = report.source
@@ -111,7 +115,7 @@ def train_run(
         known = None
         if isinstance(config, TableQATrainingConfig) and config.known_share:
             made = records_conversion(config, data_dir)
-            known = held.enter_context(known_records(made, data_dir / "vocab.txt"))
+            known = held.enter_context(known_records(made, vocab_file))
         task = make_task(config, data_dir, model, evaluation, known)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():
@@ -131,7 +135,7 @@ def train_run(
             )
             save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
-                tf.io.gfile.copy(str(data_dir / "vocab.txt"), unfinished)
+                tf.io.gfile.copy(str(vocab_file), unfinished)
             if begins and on_begin is not None:
                 on_begin()
         logging.info("%s", describe_devices(config.dtype))
@@ -142,10 +146,6 @@ def train_run(
 @contextlib.contextmanager
 def _only_training(model_dir: pathlib.Path) -> Iterator[None]:
     """Holds the folder's lock, where the system has one; it ends with the process."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        fcntl = None  # type: ignore[assignment]
     if fcntl is None or is_remote(model_dir):
         yield
         return

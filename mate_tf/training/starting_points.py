@@ -1,8 +1,7 @@
 """Configs to train with, by name: those that come with the package, those of runs and of files.
 
-STARTING_POINTS are complete configs for the model that comes with the package: from its weights, or
-from scratch, they train on a folder of records that `mate-tf data` made. They are the values that
-model was trained with, as far as they go.
+STARTING_POINTS train, from the package's model or from scratch, on a folder of records that
+`mate-tf data` made. Their values are those that this model was trained with.
 """
 
 import dataclasses
@@ -247,10 +246,10 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
 
 def make_config(name: str, architecture: str | None, overrides: list[str]) -> Any:
     """A config of `find_config` with an architecture of mate_tf/presets.py and changed values."""
-    return changed(find_config(name), name, architecture, overrides)
+    return changed(find_config(name), architecture, overrides)
 
 
-def changed(config: Any, name: str, architecture: str | None, overrides: list[str]) -> Any:
+def changed(config: Any, architecture: str | None, overrides: list[str]) -> Any:
     """A config, or of a PointR its pointer, with an architecture, if any, and changed values."""
     if architecture is None:
         return apply_overrides(config, overrides)
@@ -263,12 +262,10 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
         attention = dataclasses.replace(encoder.attention, sequence_length=stage.max_seq_length)
         encoder = dataclasses.replace(encoder, attention=attention)
         changes = {"encoder": encoder, "length_buckets": ()}
-        lengths = [
-            override.replace("max_seq_length", "encoder.attention.sequence_length", 1)
-            for override in overrides
-            if override.startswith(f"{PREFIX}{prefix}max_seq_length=")
-        ]
-        overrides = [*lengths, *overrides]
+        is_length = f"{PREFIX}{prefix}max_seq_length="
+        lengths = [one for one in overrides if one.startswith(is_length)]
+        its = "encoder.attention.sequence_length"
+        overrides = [*(one.replace("max_seq_length", its, 1) for one in lengths), *overrides]
     if prefix:
         changes = {"point": dataclasses.replace(stage, **changes)}
     return apply_overrides(config, overrides, **changes)
@@ -276,17 +273,15 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
 
 def check_kind(config: Any, name: str, program: str) -> None:
     """ValueError for a config that "finetune", "pretrain", "pointr" or "train" does not train."""
-    kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
     is_pointr = hasattr(config, "point")
-    programs = ("pointr",) if is_pointr else (kind, "train")
-    if program in programs:
-        return
-    if is_pointr:
+    if is_pointr and program != "pointr":
         raise ValueError(
             f"expected a config of one model, got {name} with the two stages of a PointR, which "
             "mate_tf.pointr.pipeline.Pipeline trains"
         )
-    raise ValueError(
-        f"expected a preset that this program trains, got {name}; "
-        f"`mate-tf train --config={name}` trains it"
-    )
+    kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
+    if not is_pointr and program not in (kind, "train"):
+        raise ValueError(
+            f"expected a preset that this program trains, got {name}; "
+            f"`mate-tf train --config={name}` trains it"
+        )

@@ -178,8 +178,7 @@ class Progress:
         return means | {f"{name}_per_second": count / seconds for name, count in counts.items()}
 
     def _format(self, step: int, means: Mapping[str, float]) -> str:
-        elapsed = self._clock() - self._began
-        left = elapsed / self._steps_done * (self._num_steps - step)
+        left = (self._clock() - self._began) / self._steps_done * (self._num_steps - step)
         losses = {"loss": "loss", _KNOWN: "loss of known questions"}
         shown = (f"{text} {means[name]:.4f}" for name, text in losses.items() if name in means)
         return (

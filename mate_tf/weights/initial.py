@@ -160,8 +160,8 @@ def published_configs(
 def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
     """Loads every variable of a built model from its checkpoint, and logs what was loaded.
 
-    ValueError if the checkpoint lacks a variable, does not fit the model, or has a head that the
-    task config does not use. A head of pre-training may be left out.
+    ValueError if the checkpoint lacks a variable, does not fit, or has a head that is not used; but
+    for that of pre-training.
     """
     report = load_weights(model, location, require_all=True)
     logging.info("%s", report)

@@ -55,14 +55,13 @@ class LoadReport:
 
     def __str__(self) -> str:
         lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
-        if heads := [name for name in self.loaded if not name.startswith(ENCODER)]:
-            lines.append(f"heads among them: {', '.join(heads)}")
-        if self.new:
-            lines.append(f"not in it, left at their initial value: {', '.join(self.new)}")
-        if self.reset:
-            lines.append(f"in it, but left at their initial value: {', '.join(self.reset)}")
-        if self.ignored:
-            lines.append(f"in it, but not in the model: {', '.join(self.ignored)}")
+        for kind, names in (
+            ("heads among them", [name for name in self.loaded if not name.startswith(ENCODER)]),
+            ("not in it, left at their initial value", self.new),
+            ("in it, but left at their initial value", self.reset),
+            ("in it, but not in the model", self.ignored),
+        ):
+            lines += [f"{kind}: {', '.join(names)}"] if names else []
         if self.moved_first_position:
             lines.append("what it says of the first position, where [CLS] stands, went to [CLS]")
         return "; ".join(lines)
@@ -156,7 +155,7 @@ def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_i
 def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
     """Refuses weights with another number of attention heads (None: unknown); no shape shows it."""
     expected = encoder_of(model).config.num_heads
-    if num_heads is not None and num_heads != expected:
+    if num_heads not in (None, expected):
         raise ValueError(
             f"expected {expected} attention heads (num_heads of the model), got {num_heads} in "
             f"{file}"
