@@ -10,9 +10,8 @@ classification or masked words, and are changed in the same way. A batch of --ba
 examples x the tokens of their longest; longer examples are left out. With :2 behind a folder of
 records each epoch has its examples twice, with :0.5 about half of them.
 
-The output folder gets the training loop's step for each batch, the weights to start from, in half
-precision, the records of the split train, spec.json, which says what the programs take and give,
-and what the model's folder will have.
+The output folder gets the training loop's step for each batch, the weights to start from, the
+records of the split train, spec.json, and what the model's folder will have.
 """
 
 import itertools
@@ -42,8 +41,8 @@ from mate_tf.weights.run import weights_by_path
 
 # What the loss reads of an example, beside the token features.
 _LABELS = {
-    "table_qa": "label_ids numeric_values numeric_values_scale answer aggregation_function_id "
-    "aggregation_is_known",
+    "table_qa": "label_ids numeric_values numeric_values_scale answer"
+    " aggregation_function_id aggregation_is_known",
     "classification": "classification_class_index",
     "masked_lm": "masked_lm_ids masked_lm_positions masked_lm_weights is_random_table",
 }
@@ -64,7 +63,7 @@ def prepare(
         limit = f"{config.max_seq_length} tokens (max_seq_length)"
         raise ValueError(f"expected batches of at most {limit}, got {longest}")
     weighted = [source.rpartition(":") for source in sources]
-    times = {a or b: float(b) if a else 1.0 for a, _, b in weighted}  # by folder
+    times = {one or last: float(last) if one else 1.0 for one, _, last in weighted}  # by folder
     vocabularies = {pathlib.Path(one, "vocab.txt").read_bytes() for one in times}
     if len(vocabularies) != 1:
         raise ValueError(f"expected one vocabulary, got {len(vocabularies)} in {sources}")
@@ -83,10 +82,10 @@ def prepare(
         for one in (*model.variables, *optimizer.variables)
         if one.path.removeprefix(f"{model.name}/") not in weights
     }
-    start = {name: one.numpy() for name, one in variables.items()}
-    start |= {name: start[name].astype(np.float16) for name in weights}
+    start = {name: one.numpy().astype(np.float16) for name, one in weights.items()}
+    others = {name: one.numpy() for name, one in variables.items() if name not in weights}
     # Averages of gradients and the counter start at zero.
-    start = {name: value for name, value in start.items() if name in weights or value.any()}
+    start |= {name: value for name, value in others.items() if value.any()}
     np.savez(folder / START, **start)
     names = {id(one.value.handle): name for name, one in variables.items()}
     spec = {
@@ -118,7 +117,8 @@ def pack(examples: Iterable[tuple[Arrays, float]], features: Sequence[str], long
         all_times.append(times)
         for name, values in kept.items():
             is_of_tokens = example[name].shape == example[MASK].shape
-            values.append(example[name][:length] if is_of_tokens else example[name][np.newaxis])
+            given = example[name][:length] if is_of_tokens else example[name][np.newaxis]
+            values.append(given.copy())  # for a view would keep its padding
     if not lengths:
         raise ValueError(f"expected examples of at most {longest} tokens, found none")
     of_examples = {LENGTHS: np.array(lengths), TIMES: np.array(all_times)}

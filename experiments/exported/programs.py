@@ -46,8 +46,7 @@ def write_program(
 ) -> dict[str, Any]:
     """Writes a function of a batch as HLO; returns what the spec says of it.
 
-    It makes tensors by name of a batch, and may change variables, whose names are by the ids of
-    their handles.
+    It may change variables, whose names are by the ids of their handles.
     """
     import tensorflow as tf
 

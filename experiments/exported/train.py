@@ -4,8 +4,7 @@
     python -m experiments.exported.train out/programs --output=out/two.npz --num_steps=2000 \\
         --init=out/one.npz --learning_rate=5e-5 --seed=2
 
-Each batch has examples of similar length. A file of weights is in half precision. The rate rises
-and falls as in the training loop (mate_tf/training/optimizer.py).
+Each batch has examples of similar length. The rate rises and falls as in the training loop.
 
 Shapes: N examples, B of a batch, S sequence, W numbers of an example's other feature.
 """
@@ -117,8 +116,7 @@ def train(
     hlo = [lzma.decompress((programs / one["file"]).read_bytes()) for one in spec["programs"]]
     with concurrent.futures.ThreadPoolExecutor() as pool:
         compiled = [*pool.map(lambda each: compile_for_device(each, device), hlo)]
-    seconds = time.monotonic() - start
-    print(f"{device.device_kind}: compiled in {seconds:.0f} s", flush=True)
+    print(f"{device.device_kind}: compiled in {time.monotonic() - start:.0f} s", flush=True)
     sizes = [one["size"] for one in spec["programs"]]
     losses, start = [], time.monotonic()
     # A batch is made while the device computes: what it returns is read only for a line.
@@ -135,7 +133,7 @@ def train(
             state[variables[argument - len(batch)]] = results[result]
         losses.append(results[program["outputs"].index("loss")])
         if step + 1 == num_steps or not (step + 1) % _LOG_EVERY:
-            loss = float(np.mean([float(one) for one in losses]))
+            loss = np.mean([float(one) for one in losses])
             speed = len(losses) / (time.monotonic() - start)
             line = f"step {step + 1}/{num_steps}  loss {loss:.4f}  learning rate {step_rate:.2e}"
             print(f"{line}  {speed:.1f} steps/s", flush=True)
