@@ -85,18 +85,11 @@ def train_run(
 ) -> dict[str, float]:
     """Trains as the config says, or goes on where the run in the folder stopped.
 
-    Call it in the scope of the strategy to train with.
-
-    Args:
-        config: what is trained, and how.
-        data_dir: the folder of records (`check_examples`).
-        model_dir: the run's folder, new or of the same run.
-        init_checkpoint: weights to start from, as `load_weights` takes them; None for random ones.
-        on_begin: is called by the chief before the first step of a run that was not refused.
-        **load_options: of `load_weights`.
-
-    FileNotFoundError or ValueError if data, weights or folder do not fit the config, or another
-    process trains in the folder.
+    Call it in the scope of the strategy to train with. `data_dir` is a folder of records
+    (`check_examples`). Weights to start from and options are as of `load_weights`; without them
+    weights are random. The chief calls `on_begin` before the first step of a run that was not
+    refused. FileNotFoundError or ValueError if data, weights or folder do not fit the config, or
+    another process trains in the folder.
     """
     kind, vocab_file = TRAINING_KINDS[model_kind(config.task)], data_dir / "vocab.txt"
     kind.check_data(config, data_dir)

@@ -59,15 +59,12 @@ def load_weights(
 ) -> LoadReport:
     """Loads published weights, or those of a run, into a model; says what was loaded and what not.
 
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        path: a Hugging Face folder of BERT or TAPAS, the name of one on the Hub, a TF1 checkpoint
-            of BERT, TAPAS or MATE (its prefix or folder), or a run's folder.
-        revision: of a name on the Hub, as `download` takes it.
-        vocab_file: the data's vocabulary, compared with a vocab.txt beside the weights. It is also
-            needed to make BERT's weights fit for positions that restart in each cell.
-        reset_heads: leaves everything but the encoder at its initial value.
-        require_all: makes it an error that the weights lack a variable.
+    The model is a built `TableEncoder` or has one as `.encoder`. The path is a Hugging Face folder
+    of BERT or TAPAS, the name of one on the Hub, which may have a revision, a TF1 checkpoint of
+    BERT, TAPAS or MATE (its prefix or folder), or a run's folder. The data's vocabulary is compared
+    with a vocab.txt beside the weights, and makes BERT's weights fit for positions that restart in
+    each cell. `reset_heads` leaves everything but the encoder at its initial value; `require_all`
+    makes it an error that the weights lack a variable.
 
     FileNotFoundError if there are no weights; ModuleNotFoundError and OSError as `download`;
     ValueError if they do not fit the model or the vocabulary, or there is a revision for weights

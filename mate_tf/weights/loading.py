@@ -83,16 +83,12 @@ def assign_variables(
     the six other type tables stay as they are. A position table longer than the model's is cut. A
     pooler may be missing: weights for masked words only have none.
 
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        tensors: functions that read a tensor, by name.
-        source: the checkpoint's name in messages.
-        reset_heads: leaves everything but the encoder at its initial value.
-        require_all: makes it an error that the checkpoint lacks a variable, unless it is a pooler
-            that no head reads: for a model that is not trained any further.
-        cls_id: the index of [CLS] in the vocabulary. With it, BERT's position of [CLS] is made fit
-            for positions that restart in each cell (`_move_first_position`).
-        operators: those of the aggregation head's rows, which go to their places in the model.
+    Tensors are functions that read one, by name; the source is named in messages. `reset_heads`
+    leaves everything but the encoder at its initial value. `require_all` makes it an error that the
+    checkpoint lacks a variable, unless it is a pooler that no head reads. With the index of [CLS]
+    in the vocabulary, BERT's position of [CLS] is made fit for positions that restart in each cell
+    (`_move_first_position`). The operators are those of the aggregation head's rows, which go to
+    their places in the model.
 
     ValueError if a tensor of the encoder is missing, the checkpoint has more layers, a tensor has
     another shape than its variable, or, with `require_all`, a variable has no tensor.
