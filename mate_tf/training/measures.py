@@ -123,18 +123,12 @@ def classification_evaluation(
         lists = joined(on_workers(batches, measured))
         predictions, golds = lists["predictions"], lists["golds"]
         loss = {"loss": float(np.mean(lists["losses"]))}
-        texts = {"confusion": _confusion(golds, predictions, names)}
+        named = [[names[index] for index in indices] for indices in (golds, predictions)]
+        texts = {"confusion": confusion_table(*named, names)}
         texts["answers"] = answers_table(lists["shown"][:NUM_SHOWN])
         return loss | classification_metrics(predictions, golds) | texts
 
     return Evaluation(evaluate, "accuracy")
-
-
-def _confusion(
-    labels: Sequence[int] | np.ndarray, classes: Sequence[int] | np.ndarray, names: Sequence[str]
-) -> str:
-    golds, predicted = ([names[index] for index in indices] for indices in (labels, classes))
-    return confusion_table(golds, predicted, names)
 
 
 def check_span_reading(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) -> None:
@@ -194,9 +188,10 @@ def span_reading_evaluation(
             "answers": answers_table(lists["shown"][:NUM_SHOWN]),
         }
         if classes:
-            names = list(map(str, range(config.task.num_classes)))
             results["class_accuracy"] = float(np.mean(np.equal(classes, gold_classes)))
-            results["confusion"] = _confusion(gold_classes, classes, names)
+            named = [[*map(str, indices)] for indices in (gold_classes, classes)]
+            names = [*map(str, range(config.task.num_classes))]
+            results["confusion"] = confusion_table(*named, names)
         return results
 
     return Evaluation(evaluate, "span_accuracy")
