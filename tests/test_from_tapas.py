@@ -193,7 +193,7 @@ def test_the_variables_of_checkpoints_are_all_there():
 
 
 def test_tensors_of_hugging_face_become_the_variables_beside_them():
-    from mate_tf.weights.hugging_face import _tf1_name
+    from mate_tf.weights.initial import _tf1_name
 
     pairs = [tuple(map(SPAN.findall, row)) for header, row in rows() if header == TENSORS]
     assert len(pairs) > 10

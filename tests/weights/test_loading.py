@@ -10,8 +10,7 @@ from safetensors.numpy import save_file
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.weights.hugging_face import hugging_face_config, load_hugging_face
-from mate_tf.weights.initial import load_tf1_checkpoint
+from mate_tf.weights.initial import hugging_face_config, load_hugging_face, load_tf1_checkpoint
 from mate_tf.weights.loading import assign_variables, variables_by_name
 from tests.weights.small_models import BERT_CONFIG as CONFIG
 from tests.weights.small_models import classifier, values_of
