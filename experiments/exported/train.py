@@ -18,7 +18,7 @@ import lzma
 import math
 import pathlib
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ class Examples:
         self.lengths, self.times = self._features.pop(LENGTHS), self._features.pop(TIMES)
         self._ends = np.cumsum(self.lengths)
 
-    def batch(self, inputs: Sequence[Sequence[Any]], indices: Sequence[int]) -> Arrays:
+    def batch(self, inputs: Sequence[Sequence[Any]], indices: Iterable[int]) -> Arrays:
         """Features of examples, [B, S] and [B, W]; inputs are their names, shapes and dtypes."""
         arrays = {
             name: np.full(shape, _FILLING.get(name, 0), dtype) for name, shape, dtype in inputs
