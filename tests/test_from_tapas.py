@@ -102,7 +102,7 @@ def is_in_a_config(path: str) -> bool:
     for config, architecture in (*bases, *((config, None) for config in presets().values())):
         with contextlib.suppress(ValueError, AttributeError):
             overrides = [f"--config.{path}"] if equals else []
-            operator.attrgetter(name)(changed(config, "", architecture, overrides))
+            operator.attrgetter(name)(changed(config, architecture, overrides))
             return True
     return False
 

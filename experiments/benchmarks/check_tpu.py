@@ -224,8 +224,8 @@ def _checksum(config: Any, compiler: str) -> str:
     digest = hashlib.sha256(repr((config, _versions(compiler))).encode())
     folders = "mate_tf/layers", "mate_tf/models", "mate_tf/training", "experiments/exported"
     files = [path for folder in folders for path in sorted((_ROOT / folder).rglob("*.py"))]
-    for file in (*files, __file__, private_jax.__file__):
-        digest.update(pathlib.Path(file).read_bytes())
+    for path in (*files, pathlib.Path(__file__), pathlib.Path(private_jax.__file__)):
+        digest.update(path.read_bytes())
     return digest.hexdigest()
 
 

@@ -69,8 +69,8 @@ def answer(operation: str, rows: Sequence[Row], row: Row) -> str:
         is_beyond = {"more": float.__gt__, "fewer": float.__lt__}[name]
         return str(sum(is_beyond(float(one[column]), float(row[column])) for one in rows))
     if name in ("sum", "average"):
-        add = {"sum": sum, "average": statistics.fmean}[name]
-        return repr(add(float(one[column]) for one in _like(rows, row, same)))
+        values = [float(one[column]) for one in _like(rows, row, same)]
+        return repr(sum(values) if name == "sum" else statistics.fmean(values))
     # The cells, with bars, of another column in the rows with the largest or smallest value.
     other, *same = same
     among = _like(rows, row, same)
