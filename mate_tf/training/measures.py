@@ -123,8 +123,8 @@ def classification_evaluation(
         lists = joined(on_workers(batches, measured))
         predictions, golds = lists["predictions"], lists["golds"]
         loss = {"loss": float(np.mean(lists["losses"]))}
-        named = [[names[index] for index in indices] for indices in (golds, predictions)]
-        texts = {"confusion": confusion_table(*named, names)}
+        right, found = ([names[index] for index in indices] for indices in (golds, predictions))
+        texts = {"confusion": confusion_table(right, found, names)}
         texts["answers"] = answers_table(lists["shown"][:NUM_SHOWN])
         return loss | classification_metrics(predictions, golds) | texts
 
@@ -189,9 +189,9 @@ def span_reading_evaluation(
         }
         if classes:
             results["class_accuracy"] = float(np.mean(np.equal(classes, gold_classes)))
-            named = [[*map(str, indices)] for indices in (gold_classes, classes)]
+            right, found = ([*map(str, indices)] for indices in (gold_classes, classes))
             names = [*map(str, range(config.task.num_classes))]
-            results["confusion"] = confusion_table(*named, names)
+            results["confusion"] = confusion_table(right, found, names)
         return results
 
     return Evaluation(evaluate, "span_accuracy")
