@@ -19,7 +19,7 @@ _ROOT = pathlib.Path(__file__).resolve().parents[1]
 _SOURCES = ("mate_tf", "experiments", "scripts", "tests/golden")
 _TEXTS = ("README.md", "docs/*.md", "experiments/**/*.md", "scripts/*.sh", "Makefile")
 # They read other configurations by the names of ours.
-_TRANSLATORS = ("mate_tf/weights/hugging_face.py", "tests/golden/")
+_TRANSLATORS = ("mate_tf/weights/initial.py", "tests/golden/")
 _CHANGERS = ("replace", "dict", "steps", "_preset")  # besides the configs themselves
 
 

@@ -102,7 +102,7 @@ def is_in_a_config(path: str) -> bool:
     for config, architecture in (*bases, *((config, None) for config in presets().values())):
         with contextlib.suppress(ValueError, AttributeError):
             overrides = [f"--config.{path}"] if equals else []
-            operator.attrgetter(name)(changed(config, "", architecture, overrides))
+            operator.attrgetter(name)(changed(config, architecture, overrides))
             return True
     return False
 
@@ -193,7 +193,7 @@ def test_the_variables_of_checkpoints_are_all_there():
 
 
 def test_tensors_of_hugging_face_become_the_variables_beside_them():
-    from mate_tf.weights.hugging_face import _tf1_name
+    from mate_tf.weights.initial import _tf1_name
 
     pairs = [tuple(map(SPAN.findall, row)) for header, row in rows() if header == TENSORS]
     assert len(pairs) > 10

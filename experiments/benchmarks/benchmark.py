@@ -59,18 +59,19 @@ _LONGEST_DENSE = flags.DEFINE_integer(
     "longest_dense", 8192, "length up to which all pairs are computed; at 8,192 they take 9 GB"
 )
 _DTYPES = flags.DEFINE_list("dtypes", ["float32", "mixed_bfloat16"], "of the model")
-_THREADS = flags.DEFINE_integer("threads", 1, "that TensorFlow computes with", lower_bound=1)
+flags.DEFINE_integer("threads", 1, "that TensorFlow computes with", lower_bound=1)
 _MODE = flags.DEFINE_enum("mode", "inference", ["inference", "training"], "what is measured")
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "measurements of each", lower_bound=1)
 _STEPS = flags.DEFINE_integer("steps", 2, "timed steps of a measurement in training", lower_bound=1)
-_BATCH = flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_bound=1)
-_SIZE = flags.DEFINE_enum("size", "base", list(SIZES), "BERT base's width or MiniLM's")
-_LAYERS = flags.DEFINE_integer("num_layers", 12, "layers of the encoder", lower_bound=1)
-_COLUMNS = flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
-_CELL = flags.DEFINE_integer("cell_tokens", 2, "tokens of a cell of the tables", lower_bound=1)
+flags.DEFINE_integer("batch_size", 1, "examples, all alike", lower_bound=1)
+flags.DEFINE_enum("size", "base", list(SIZES), "BERT base's width or MiniLM's")
+flags.DEFINE_integer("num_layers", 12, "layers of the encoder", lower_bound=1)
+flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
+flags.DEFINE_integer("cell_tokens", 2, "tokens of a cell of the tables", lower_bound=1)
 _PEERS = flags.DEFINE_bool("peers", None, "also time hf_tapas; by default if it is installed")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/benchmark", "folder for the results")
 
+_OPTIONS = "threads", "mode", "batch_size", "size", "num_layers", "columns", "cell_tokens"
 _LIMIT, _DENSE, _PEER = "limit", "tapas", "hf_tapas"
 _OF_LINE = {"of", "name", "names", "seconds", "cpu_seconds", "flops", "megabytes"}
 Line = dict[str, Any]
@@ -87,17 +88,8 @@ def main(_) -> None:
     results = Results(folder / "measurements.jsonl")
     for dtype in _DTYPES.value:
         for length in lengths:
-            options = {
-                "length": length,
-                "dtype": dtype,
-                "threads": _THREADS.value,
-                "mode": _MODE.value,
-                "batch_size": _BATCH.value,
-                "size": _SIZE.value,
-                "num_layers": _LAYERS.value,
-                "columns": _COLUMNS.value,
-                "cell_tokens": _CELL.value,
-            }
+            options = {"length": length, "dtype": dtype}
+            options |= {name: flags.FLAGS[name].value for name in _OPTIONS}
             names = [
                 name
                 for name in _ARCHITECTURES.value
@@ -165,10 +157,9 @@ def train(results: Results, names: list[str], options: Line) -> None:
             key: [one for each in rounds for one in each[key]] for key in ("seconds", "cpu_seconds")
         }
         results.add(options | {"of": "time", "names": names, "name": name, "flops": None} | times)
-        if name == _LIMIT:
-            continue
-        megabytes = statistics.median(each["megabytes"] for each in rounds)
-        results.add(options | {"of": "memory", "name": name, "megabytes": megabytes})
+        if name != _LIMIT:
+            megabytes = statistics.median(each["megabytes"] for each in rounds)
+            results.add(options | {"of": "memory", "name": name, "megabytes": megabytes})
 
 
 def last_lines(lines: list[Line]) -> list[Line]:

@@ -7,34 +7,33 @@
 
 A step is what one chip does in it: the forward pass with dropout in bfloat16, the loss, the
 gradients, clipping and the update of AdamW. TensorFlow writes it as an XLA program, and libtpu, or
-XLA's compiler for GPUs, in an environment of its own, compiles that. The program compiles each step
-with few layers, and draws a line through what they need to the number of layers of the preset. It
-prints a table, and exits with 1 if a step does not compile, has no room on a chip, or has shapes
-that are known only when it runs. With --small the steps are those of every preset, at a tenth of
-its width.
+XLA's compiler for GPUs, in an environment of its own, compiles that. Each step is compiled with few
+layers, and a line through what they need leads to the number of layers of the preset. It prints a
+table, and exits with 1 if a step does not compile, has no room on a chip, or has shapes that are
+known only when it runs. With --small the steps are those of every preset, at a tenth of its width.
 
-Each result is a file of `--tpu_results`, which is not made again while the library's code and the
-compiler stay what they are. So the program goes on where it stopped.
+Each result is a file of `--tpu_results`, which is made again only for other code or another
+compiler. So the program goes on where it stopped.
 """
 
 import dataclasses
 import functools
 import hashlib
-import inspect
 import json
-import multiprocessing
 import pathlib
 import re
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor, ThreadPoolExecutor
-from concurrent.futures.process import BrokenProcessPool
-from typing import Any, NamedTuple, Protocol
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, NamedTuple
 
 from absl import flags
 
 from experiments import program
+from experiments.benchmarks import private_jax
+from experiments.benchmarks.runners import in_its_own_process
 from experiments.benchmarks.tpu_compiler import Needs
 from experiments.exported.programs import run_of
 from mate_tf.config import LinformerConfig
@@ -71,15 +70,6 @@ _PREDICTIONS = 20  # masked tokens of an example
 _GIB = 2**30
 
 
-class AnyStep(Protocol):
-    """A training step."""
-
-    @property
-    def name(self) -> str: ...
-
-    def config(self, num_layers: int | None = None) -> Any: ...
-
-
 @dataclasses.dataclass(frozen=True)
 class Step:
     """A training step of a preset, with changes."""
@@ -95,7 +85,6 @@ class Step:
         return ":".join([self.preset, *filter(None, [self.architecture]), *parts])
 
     def config(self, num_layers: int | None = None) -> Any:
-        """The preset with these changes."""
         from mate_tf.training.starting_points import make_config
 
         layers = [] if num_layers is None else [f"--config.encoder.num_layers={num_layers}"]
@@ -110,33 +99,32 @@ class SmallStep:
     whole: Any  # the preset's config
 
     def config(self, num_layers: int | None = None) -> Any:
-        """The config, whatever the number of layers."""
         encoder, length = self.whole.encoder, min(self.whole.max_seq_length, 256)
-        if isinstance(encoder.attention, LinformerConfig):
-            attention = dataclasses.replace(
-                encoder.attention, sequence_length=length, projected_length=length // 8
-            )
-            encoder = dataclasses.replace(encoder, attention=attention)
-        heads = encoder.num_heads
+        attention, heads = encoder.attention, encoder.num_heads
+        if isinstance(attention, LinformerConfig):
+            lengths = dict(sequence_length=length, projected_length=length // 8)
+            attention = dataclasses.replace(attention, **lengths)
         encoder = dataclasses.replace(
             encoder,
+            attention=attention,
             hidden_size=max(1, encoder.hidden_size // 10 // heads) * heads,
             intermediate_size=encoder.intermediate_size // 10,
             num_layers=1,
         )
         sizes = dict(max_seq_length=length, length_buckets=(), batch_size=2)
-        return dataclasses.replace(
-            self.whole, encoder=encoder, gradient_accumulation_steps=1, **sizes
-        )
+        sizes |= dict(encoder=encoder, gradient_accumulation_steps=1)
+        return dataclasses.replace(self.whole, **sizes)
+
+
+AnyStep = Step | SmallStep
 
 
 def small_steps() -> Iterator[SmallStep]:
     """A step of every preset, of a PointR of both of its stages."""
-    from mate_tf.pointr.answering import PointRConfig
     from mate_tf.training.starting_points import presets
 
     for name, config in presets().items():
-        if isinstance(config, PointRConfig):
+        if hasattr(config, "point"):
             yield SmallStep(f"{name}:point", config.point)
             yield SmallStep(f"{name}:read", config.read)
         else:
@@ -189,10 +177,7 @@ def batch(size: int, length: int) -> dict[str, Any]:
 
 
 def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
-    """Writes the step of one chip as a serialized HLO module.
-
-    The size is the examples on the chip; None for a core's share of the batch.
-    """
+    """Writes the step of one chip as HLO; the size is by default a core's share of the batch."""
     import tensorflow as tf
 
     _, _, trainer = run_of(config)
@@ -202,21 +187,13 @@ def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:
     path.write_bytes(step.experimental_get_compiler_ir(inputs)(stage="hlo_serialized"))
 
 
-@functools.cache
-def _processes(num_programs: int) -> ProcessPoolExecutor:
-    spawn = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(1, mp_context=spawn, max_tasks_per_child=num_programs)
+_EXPORTING = threading.Lock()  # one at a time, for memory
 
 
 def export_apart(config: Any, path: pathlib.Path) -> None:
-    """Exports in a process that ends after a few programs, and with it what it keeps of them."""
-    # TensorFlow keeps a quarter of a gigabyte of each layer of each program.
-    processes = _processes(4 if config.encoder.num_layers < 5 else 1)
-    try:
-        processes.submit(export, config, path).result()
-    except BrokenProcessPool:  # the system has ended it
-        _processes.cache_clear()
-        raise
+    """Exports in a process of its own, with which ends what TensorFlow keeps of programs."""
+    with _EXPORTING:
+        in_its_own_process(export, config, path)
 
 
 def compiled(
@@ -245,12 +222,9 @@ def compiled(
 def _checksum(config: Any, compiler: str) -> str:
     """Changes with all that a result depends on: the config, the code, the compiler."""
     digest = hashlib.sha256(repr((config, _versions(compiler))).encode())
-    for function in (batch, export):
-        digest.update(inspect.getsource(function).encode())
-    packages = (_ROOT / "mate_tf" / package for package in ("layers", "models", "training"))
-    others = "experiments/benchmarks/private_jax.py", "experiments/exported/programs.py"
-    files = [path for package in packages for path in sorted(package.rglob("*.py"))]
-    for path in (*files, *(_ROOT / other for other in others)):
+    folders = "mate_tf/layers", "mate_tf/models", "mate_tf/training", "experiments/exported"
+    files = [path for folder in folders for path in sorted((_ROOT / folder).rglob("*.py"))]
+    for path in (*files, pathlib.Path(__file__), pathlib.Path(private_jax.__file__)):
         digest.update(path.read_bytes())
     return digest.hexdigest()
 
@@ -260,21 +234,6 @@ def _versions(compiler: str) -> str:
     """The versions of JAX and libtpu."""
     code = "from importlib.metadata import version as v; print(v('jax'), v('libtpu'))"
     return subprocess.run([compiler, "-c", code], capture_output=True, text=True).stdout
-
-
-def _row(name: str, layers: Sequence[int], of: int, needs: Needs, chip: Chip) -> str:
-    how = "full depth" if layers == [of] else f"{' and '.join(map(str, layers))} layers"
-    if not needs.fits:
-        return f"| {name} | {how} | | | | | no room even with these layers |"
-    room = "yes" if needs.memory <= chip.memory else "**no**"
-    seconds = max(needs.flops / chip.flops, needs.bytes_moved / chip.bandwidth)
-    numbers = (
-        f"{needs.arguments / _GIB:.1f} + {needs.temporaries / _GIB:.1f}",
-        f"{needs.flops / 1e12:.2f}",
-        f"{needs.bytes_moved / 1e9:.0f}" if needs.bytes_moved else "",
-        f"{1e3 * seconds:.0f}",
-    )
-    return f"| {name} | {how} | {' | '.join(numbers)} | {room} |"
 
 
 HEADER = """\
@@ -291,8 +250,6 @@ def check(
 ) -> Iterator[tuple[str, bool]]:
     """Of each step its row of the table, and whether it can run on a chip."""
     folder.mkdir(parents=True, exist_ok=True)
-    for num_programs in (1, 4):
-        _processes(num_programs)  # made here, or two threads could each make one
     # As many at once as a step has programs, for libtpu keeps little more than one core busy.
     threads = ThreadPoolExecutor(len(set(layers)))
     programs: list[tuple[AnyStep, int, dict[int, Future[Needs]]]] = []
@@ -314,18 +271,28 @@ def _judged(
     step: AnyStep, depth: int, results: Mapping[int, Future[Needs]], chip: Chip
 ) -> tuple[str, bool]:
     few, many = min(results), max(results)
+    layers = " and ".join(map(str, results))
+    begin = f"| {step.name} | {'full depth' if few == depth else f'{layers} layers'} |"
     try:
-        fewer, most = results[few].result(), results[many].result()
+        fewer, needs = results[few].result(), results[many].result()
     except Exception as error:
         lines = str(error).strip().splitlines() or [type(error).__name__]
-        layers = " and ".join(map(str, results))
-        return f"| {step.name} | {layers} layers | | | | | does not compile: {lines[-1]} |", False
-    if few < many < depth and most.fits:
-        most = most.at(depth, many, fewer, few)
-    row = _row(step.name, [*results], depth, most, chip)
-    if most.num_dynamic:
-        row += f" {most.num_dynamic} dynamic shapes"
-    return row, most.fits and most.memory <= chip.memory and not most.num_dynamic
+        return f"{begin} | | | | does not compile: {lines[-1]} |", False
+    if not needs.fits:
+        return f"{begin} | | | | no room even with these layers |", False
+    if few < many < depth:
+        needs = needs.at(depth, many, fewer, few)
+    fits = needs.memory <= chip.memory
+    seconds = max(needs.flops / chip.flops, needs.bytes_moved / chip.bandwidth)
+    numbers = (
+        f"{needs.arguments / _GIB:.1f} + {needs.temporaries / _GIB:.1f}",
+        f"{needs.flops / 1e12:.2f}",
+        f"{needs.bytes_moved / 1e9:.0f}" if needs.bytes_moved else "",
+        f"{1e3 * seconds:.0f}",
+    )
+    dynamic = f" {needs.num_dynamic} dynamic shapes" if needs.num_dynamic else ""
+    row = f"{begin} {' | '.join(numbers)} | {'yes' if fits else '**no**'} |{dynamic}"
+    return row, needs.fits and fits and not needs.num_dynamic
 
 
 def main(_: Sequence[str]) -> int:

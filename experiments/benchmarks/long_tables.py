@@ -27,13 +27,7 @@ from typing import Any
 from absl import flags
 
 from experiments import program
-from experiments.benchmarks.runners import (
-    built_encoder,
-    features_of,
-    forward_pass,
-    interleaved,
-    set_up,
-)
+from experiments.benchmarks.runners import built_encoder, forward_pass, interleaved, set_up
 from experiments.paper.comparison_results import spread
 from mate_tf.command_line import arguments
 
@@ -60,8 +54,13 @@ def main(_) -> None:
     by_table = {table.table_id: (table, question) for table, question in reversed(asked.pairs)}
     pairs = [by_table[id_] for id_ in dict.fromkeys(table.table_id for table, _ in asked.pairs)]
     wordpiece = Wordpiece(pathlib.Path(options.data).parent / "vocab.txt")
+    measurements: Mapping[str, Callable[..., str]] = {
+        "batches": measure_batches,
+        "pipeline": measure_pipeline,
+        "coverage": measure_coverage,
+    }
     for name in dict.fromkeys(_MEASURE.value):
-        print(_MEASUREMENTS[name](pairs, wordpiece), flush=True)
+        print(measurements[name](pairs, wordpiece), flush=True)
 
 
 def measure_batches(pairs: list, wordpiece) -> str:
@@ -87,13 +86,12 @@ def measure_batches(pairs: list, wordpiece) -> str:
                 raise answer
 
     predictors = {
-        kind.__name__: kind(run, builder, task_config=model.task_config)
+        kind.__name__: functools.partial(
+            answer_all, kind(run, builder, task_config=model.task_config)
+        )
         for kind in (Predictor, PaddedPredictor)
     }
-    seconds = interleaved(
-        {name: functools.partial(answer_all, one) for name, one in predictors.items()},
-        _ROUNDS.value,
-    )
+    seconds = interleaved(predictors, _ROUNDS.value)
     similar, padded = (len(chosen) / statistics.median(one) for one in seconds.values())
     return (
         f"batches: {len(chosen)} tables of {min(lengths)} to {max(lengths)} tokens, mean "
@@ -113,7 +111,7 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
     )
     model = _minilm_model()
     predictor = Predictor(inference_function(model), builder, task_config=model.task_config)
-    features, encode = features_of(example, None), forward_pass(model.encoder)
+    features, encode = _features(example, None), forward_pass(model.encoder)
     with tempfile.TemporaryDirectory() as folder:
         path = pathlib.Path(folder) / "table.csv"
         with path.open("w", encoding="utf-8", newline="") as file:
@@ -149,7 +147,7 @@ def measure_coverage(pairs: list, wordpiece) -> str:
         tokens = example.report.num_tokens
         if tokens <= _LONGER_THAN.value:
             continue
-        features = features_of(example, -(-tokens // 128) * 128)
+        features = _features(example, -(-tokens // 128) * 128)
         runners = {str(n): functools.partial(run, features) for n, run in enumerate(runs)}
         seconds = interleaved(runners, _ROUNDS.value)
         exact, dense = (1000 * statistics.median(one) for one in seconds.values())
@@ -171,13 +169,6 @@ def measure_coverage(pairs: list, wordpiece) -> str:
     )
 
 
-_MEASUREMENTS: Mapping[str, Callable[..., str]] = {
-    "batches": measure_batches,
-    "pipeline": measure_pipeline,
-    "coverage": measure_coverage,
-}
-
-
 def _minilm_model():
     from mate_tf.models.table_qa import TableQuestionAnswering
     from mate_tf.training.starting_points import find_config
@@ -187,6 +178,19 @@ def _minilm_model():
     model = TableQuestionAnswering(encoder, config.task)
     model.build()
     return model
+
+
+def _features(example, length: int | None):
+    """The `TokenFeatures` of one example, cut to a length: int32 [1, S]."""
+    import numpy as np
+    import tensorflow as tf
+
+    from mate_tf.features.token_features import TokenFeatures
+
+    given = example.features
+    names = [name for name in TokenFeatures._fields if name in given]
+    cut = {name: tf.constant(given[name][None, :length].astype(np.int32)) for name in names}
+    return TokenFeatures.from_dict(cut)
 
 
 def _builder(wordpiece, length: int):

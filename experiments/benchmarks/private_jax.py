@@ -58,20 +58,15 @@ def compile_for_h100(program: bytes) -> DeviceProgram:
 
 
 def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
-    """Compiles a serialized HLO module for a TPU that need not be there.
-
-    JAX's public functions compile only what JAX has traced. RuntimeError if it does not compile,
-    such as for lack of the chip's memory.
-    """
+    """Compiles a serialized HLO module for a TPU that need not be there; errors as above."""
     # Read by libtpu: where there is no TPU, it would wait for a machine's description.
-    for name, value in (
-        ("TPU_SKIP_MDS_QUERY", "1"),
-        ("TPU_ACCELERATOR_TYPE", "v5litepod-1"),
-        ("TPU_WORKER_HOSTNAMES", "localhost"),
-        ("ALLOW_MULTIPLE_LIBTPU_LOAD", "1"),  # nothing is shared where there is no TPU
-        ("JAX_PLATFORMS", "cpu"),
-    ):
-        os.environ.setdefault(name, value)
+    os.environ |= {
+        "TPU_SKIP_MDS_QUERY": "1",
+        "TPU_ACCELERATOR_TYPE": "v5litepod-1",
+        "TPU_WORKER_HOSTNAMES": "localhost",
+        "ALLOW_MULTIPLE_LIBTPU_LOAD": "1",  # nothing is shared where there is no TPU
+        "JAX_PLATFORMS": "cpu",
+    } | os.environ
     from jax.experimental import topologies
 
     (device,) = topologies.get_topology_desc(
@@ -84,8 +79,7 @@ def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
 def compile_for_device(program: bytes, device: Any) -> Any:
     """Compiles a serialized HLO module for one of JAX's devices, and loads it there.
 
-    Other threads may run meanwhile. The result's `execute` takes and returns lists of arrays, its
-    `get_compiled_memory_stats` tells sizes in bytes. RuntimeError if it does not compile.
+    The result's `execute` takes and returns lists of arrays.
     """
     return _compile(program, device, loads=True)
 
@@ -121,15 +115,7 @@ def _draw_as_tpu(module: Any) -> None:
     from jax._src.lib.mlir import ir
     from jax._src.lib.mlir.dialects import hlo
 
-    drawing = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name == "stablehlo.rng_bit_generator":
-            drawing.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for operation in drawing:
+    for operation in _operations(module, "stablehlo.rng_bit_generator"):
         # Philox has a key and two counters, uint64 [3]; this one a key and a counter.
         with ir.InsertionPoint(operation), operation.location:
             attributes = [ir.DenseI64ArrayAttr.get([number]) for number in (0, 2, 3, 1)]
@@ -151,15 +137,21 @@ def _module(program: bytes) -> Any:
     from jax._src.lib.mlir import ir
 
     module = ir.Module.parse(xla_client._xla.mlir.hlo_to_stablehlo(program))
-    copies = []
-
-    def visit(operation: Any) -> Any:
-        if operation.name == "mhlo.copy":  # of results; StableHLO has none
-            copies.append(operation)
-        return ir.WalkResult.ADVANCE
-
-    module.operation.walk(visit)
-    for copy in copies:
+    for copy in _operations(module, "mhlo.copy"):  # of results; StableHLO has none
         copy.results[0].replace_all_uses_with(copy.operands[0])
         copy.erase()
     return module
+
+
+def _operations(module: Any, name: str) -> list[Any]:
+    from jax._src.lib.mlir import ir
+
+    found = []
+
+    def visit(operation: Any) -> Any:
+        if operation.name == name:
+            found.append(operation)
+        return ir.WalkResult.ADVANCE
+
+    module.operation.walk(visit)
+    return found

@@ -30,17 +30,14 @@ Result = TypeVar("Result")
 
 
 def in_its_own_process(measure: Callable[..., Result], *args) -> Result:
-    """Calls a function where nothing is left of other measurements."""
+    """Calls a function in a new process."""
     context = multiprocessing.get_context("spawn")
     with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as executor:
         return executor.submit(measure, *args).result()
 
 
 def interleaved(runners: Mapping[str, Callable[[], Any]], rounds: int) -> dict[str, list[float]]:
-    """The seconds of each runner, in rounds of one call each, after a first call of each.
-
-    So a busy machine slows all of them alike.
-    """
+    """The seconds of each runner, in rounds of one call each, after a first call of each."""
     seconds: dict[str, list[float]] = {name: [] for name in runners}
     for done in range(rounds + 1):
         for name, runner in runners.items():
@@ -126,31 +123,11 @@ def made_up_features(options: Mapping[str, Any]):
     return TokenFeatures(*(tf.constant([array] * options["batch_size"]) for array in arrays))
 
 
-def features_of(example, length: int | None):
-    """The `TokenFeatures` of one example, cut to a length: int32 [1, S]."""
-    import numpy as np
-    import tensorflow as tf
-
-    from mate_tf.features.token_features import TokenFeatures
-
-    return TokenFeatures.from_dict(
-        {
-            name: tf.constant(example.features[name][None, :length].astype(np.int32))
-            for name in TokenFeatures._fields
-            if name in example.features
-        }
-    )
-
-
 def encoder_config(name: str, options: Mapping[str, Any]) -> EncoderConfig:
     """A model of a size of `SIZES` with num_layers and an attention of `attentions`."""
     attention = attentions(options["length"])[name.removesuffix(RECOMPUTE)]
-    return EncoderConfig(
-        num_layers=options["num_layers"],
-        position="per_cell",
-        attention=attention,
-        **SIZES[options["size"]],
-    )
+    sizes = SIZES[options["size"]] | {"num_layers": options["num_layers"]}
+    return EncoderConfig(position="per_cell", attention=attention, **sizes)
 
 
 def built_encoder(config: EncoderConfig):
@@ -170,33 +147,26 @@ def forward_pass(encoder, pack_kernels: bool | None = None) -> Callable[[Any], A
     return lambda features: run(features).pooled_output.numpy()
 
 
-def classifier_config(encoder: EncoderConfig, dtype: Any, length: int, recompute: bool = False):
-    """A training of a classifier of two classes, whose head costs next to nothing."""
-    from mate_tf.task_configs import ClassificationConfig
-    from mate_tf.training.config import ClassificationTrainingConfig
-
-    return ClassificationTrainingConfig(
-        num_steps=100,
-        learning_rate=1e-5,
-        dtype=dtype,
-        recompute=recompute,
-        encoder=encoder,
-        task=ClassificationConfig(num_classes=2),
-        max_seq_length=length,
-    )
-
-
 def training_step(
     encoder: EncoderConfig, options: Mapping[str, Any], recompute: bool = False
 ) -> Callable[[], Any]:
-    """A step of the training loop on made-up tables: a classifier, with dropout and the update.
+    """A step of the training loop: a classifier, whose head costs next to nothing, with dropout.
 
     Options are those of `measure_times`. With `recompute` activations are computed again for the
     gradients.
     """
     import tensorflow as tf
 
-    config = classifier_config(encoder, options["dtype"], options["length"], recompute)
+    from mate_tf.training.config import ClassificationTrainingConfig
+
+    config = ClassificationTrainingConfig(
+        num_steps=100,
+        learning_rate=1e-5,
+        dtype=options["dtype"],
+        recompute=recompute,
+        encoder=encoder,
+        max_seq_length=options["length"],
+    )
     features = made_up_features(options)._asdict()
     batch = {name: ids for name, ids in features.items() if ids is not None}
     batch["classification_class_index"] = tf.zeros([options["batch_size"], 1], tf.int32)
@@ -239,10 +209,8 @@ def measure_memory(name: str, options: dict[str, Any]) -> float:
     run = forward_pass(encoder, pack_kernels=False)
     for length in _SHORT:
         short = options | {"length": length}
-        if takes_one_length:
-            one = forward_pass(built_encoder(encoder_config(name, short)), pack_kernels=False)
-        else:
-            one = run
+        other = built_encoder(encoder_config(name, short)) if takes_one_length else None
+        one = forward_pass(other, pack_kernels=False) if other else run
         one(made_up_features(short))
     features = made_up_features(options)
     loaded = _reset_peak()
@@ -308,13 +276,9 @@ def _limit(options: dict[str, Any]) -> Callable[[], Any]:
 
 
 def _hugging_face(options: dict[str, Any]) -> Callable[[], Any]:
-    try:
-        import torch
-        import transformers
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"--peers: {error}; pip install 'mate_tf[test-transformers]'"
-        ) from None
+    import torch
+    import transformers
+
     torch.set_num_threads(options["threads"])
     config = transformers.TapasConfig(
         num_hidden_layers=options["num_layers"], reset_position_index_per_cell=True

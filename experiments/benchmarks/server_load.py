@@ -2,13 +2,14 @@
 
     python -m experiments.benchmarks.server_load --wtq=WikiTableQuestions --minutes=10
 
-It starts `mate-tf serve` and says how soon it is live and ready, and its memory while idle. Then
---clients ask questions of WikiTableQuestions' training split one after the other, --long_share of
+It starts `mate-tf serve` (experiments.benchmarks.starts measures how soon it is ready). --clients
+ask questions of WikiTableQuestions' training split one after the other, --long_share of
 them about tables of --long_tokens tokens: one column, one cell, or 60 columns. Last, requests come
 at random times, at 80 % of what the server took before. Clients and server share the machine.
 """
 
 import asyncio
+import contextlib
 import itertools
 import json
 import logging
@@ -47,31 +48,30 @@ class Reply(NamedTuple):
 
 def main(_: list[str]) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells each request
-    start = time.monotonic()
     command = [sys.executable, "-m", "mate_tf", "serve", "--name=tables", "--port=8091"]
     command += [f"--max-tokens={_LONG_TOKENS.value}", "--max-body-bytes=4000000"]
     server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
     try:
-        asyncio.run(_measure(server, start))
+        asyncio.run(_measure(server))
     finally:
         server.terminate()
         server.wait()
 
 
-async def _measure(server: subprocess.Popen, start: float) -> None:
+async def _measure(server: subprocess.Popen) -> None:
     import httpx
 
     limits = httpx.Limits(max_connections=1_000)
     async with httpx.AsyncClient(
         base_url="http://127.0.0.1:8091", limits=limits, timeout=_PATIENCE
     ) as client:
-        for path in ("/v2/health/live", "/v2/health/ready"):
-            while not await _is_up(client, path):
-                if server.poll() is not None:
-                    raise SystemExit(f"the server ended with {server.returncode}")
-                await asyncio.sleep(0.05)
-            print(f"{path}: {time.monotonic() - start:.1f} s", flush=True)
-        print(f"idle: {_megabytes(server, 'VmRSS'):,} MB", flush=True)
+        is_ready = False
+        while not is_ready:
+            if server.poll() is not None:
+                raise SystemExit(f"the server ended with {server.returncode}")
+            await asyncio.sleep(0.05)
+            with contextlib.suppress(httpx.TransportError):
+                is_ready = (await client.get("/v2/health/ready")).status_code == 200
         bodies = _bodies(random.Random(_SEED.value))
         replies = await _clients_in_turn(client, bodies, server)
         rate = len(replies) / (60 * _MINUTES.value)
@@ -80,15 +80,6 @@ async def _measure(server: subprocess.Popen, start: float) -> None:
         bodies = _bodies(random.Random(_SEED.value + 1), long_share=0)
         replies = await _at_random_times(client, bodies, 0.8 * rate)
         _print(f"{0.8 * rate:.1f} requests a second at random times", replies)
-
-
-async def _is_up(client, path: str) -> bool:
-    import httpx
-
-    try:
-        return (await client.get(path)).status_code == 200
-    except httpx.TransportError:
-        return False
 
 
 def _bodies(draw: random.Random, long_share: float | None = None) -> Iterator[bytes]:

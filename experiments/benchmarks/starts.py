@@ -7,6 +7,7 @@ has then used, and its resident memory while idle and after questions about a ta
 with a limit of 16,384 tokens. Of the page the same. Medians of --rounds.
 """
 
+import contextlib
 import os
 import pathlib
 import re
@@ -79,8 +80,11 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
         try:
             url = _wait(log, process, r"http://[\d.:]+/")
             with httpx.Client(base_url=url, timeout=None) as client:
-                while not _answers(client, live):
+                is_live = False
+                while not is_live:
                     time.sleep(0.01)
+                    with contextlib.suppress(httpx.ConnectError):  # taken before it is served
+                        is_live = client.get(live).status_code == 200
                 measurements["seconds until it is live"] = time.monotonic() - start
                 _wait(log, process, "^ready|^the page is at")
                 measurements["seconds until it is ready"] = time.monotonic() - start
@@ -93,15 +97,6 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
             process.terminate()
             process.wait()
     return measurements
-
-
-def _answers(client, path: str) -> bool:
-    import httpx
-
-    try:
-        return client.get(path).status_code == 200
-    except httpx.ConnectError:  # the address is taken before it is served
-        return False
 
 
 def _wait(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:

@@ -45,7 +45,7 @@ class Needs:
 
 
 def needs(program: DeviceProgram) -> Needs:
-    """Reads what the compiler says of a program that it compiled."""
+    """Those of a program, as the compiler says them."""
     sizes, cost = program.memory, program.cost
     results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     code = sizes.generated_code_size_in_bytes

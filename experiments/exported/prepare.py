@@ -7,189 +7,152 @@
 `experiments.exported.train` trains there, and `experiments.exported.finish` makes a model's folder
 of the weights. Configs are those of experiments/finetune.py and pretrain.py, of table questions,
 classification or masked words, and are changed in the same way. A batch of --batches is as many
-examples x the tokens of their longest; examples longer than all are left out. With :2 behind a
-folder of records each epoch has its examples twice, with :0.5 another half of them.
+examples x the tokens of their longest; longer examples are left out. With :2 behind a folder of
+records each epoch has its examples twice, with :0.5 about half of them.
 
-The output folder gets, for each batch, the training loop's step (dropout, loss, gradients,
-clipping, AdamW) and a program that judges answers; the weights to start from, in half precision;
-the records of the splits train and dev; spec.json, which says what the programs take and give; and
-what the model's folder will have: config.json, vocab.txt, and conversion.json of the first records.
+The output folder gets the training loop's step for each batch, the weights to start from, the
+records of the split train, spec.json, and what the model's folder will have.
 """
 
-import dataclasses
+import itertools
 import json
 import lzma
 import pathlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+import keras
 import numpy as np
 from absl import flags, logging
 
 from experiments import program
-from experiments.exported.arrays import LENGTHS, pack
-from experiments.exported.programs import judged, run_of, write_program
-from experiments.exported.train import SPEC, START
+from experiments.exported.programs import Inputs, Size, run_of, write_program
+from experiments.exported.train import LENGTHS, MASK, RECORDS, SPEC, START, TIMES, Arrays
+from mate_tf.features.token_features import TAPAS_FEATURES
+from mate_tf.records.batches import read_records
+from mate_tf.records.records import OF_TOKENS
+from mate_tf.records.splits import split_files
+from mate_tf.task_configs import model_kind
+from mate_tf.training.examples import save_conversion
+from mate_tf.training.run import save_config
+from mate_tf.training.starting_points import make_config
+from mate_tf.weights.initial import load_weights
+from mate_tf.weights.run import weights_by_path
 
-# The schedule in the programs falls from the config's rate, the largest that can be asked for, to
-# zero in so many updates, without a warm-up. Who runs them sets the number of updates made so far
-# before each, and with it the rate, to a millionth of the largest. Nothing else depends on that
-# number, for BERT's AdamW does not correct its averages' bias (mate_tf/training/optimizer.py).
-LONG = 1_000_000
 # What the loss reads of an example, beside the token features.
-_LABELS: dict[str, tuple[str, ...]] = {
-    "table_qa": (
-        *("label_ids", "numeric_values", "numeric_values_scale", "answer"),
-        *("aggregation_function_id", "aggregation_is_known"),
-    ),
-    "classification": ("classification_class_index",),
-    "masked_lm": (
-        *("masked_lm_ids", "masked_lm_positions", "masked_lm_weights", "is_random_table"),
-    ),
+_LABELS = {
+    "table_qa": "label_ids numeric_values numeric_values_scale answer"
+    " aggregation_function_id aggregation_is_known",
+    "classification": "classification_class_index",
+    "masked_lm": "masked_lm_ids masked_lm_positions masked_lm_weights is_random_table",
 }
 
 
 def prepare(
-    config: Any,
-    sources: Sequence[str],
-    sizes: Sequence[tuple[int, ...]],
-    folder: pathlib.Path,
-    init_checkpoint: str | None = None,
+    config: Any, sources: Sequence[str], sizes: Sequence[Size], folder: pathlib.Path, init: str = ""
 ) -> None:
-    """Writes the folder of a training run.
+    """Writes the folder of a training run; arguments are as on the command line.
 
-    Sources are folders of records, FOLDER or FOLDER:TIMES; sizes are examples and tokens of each
-    batch; without a checkpoint, as `load_weights` takes it, weights are random. ValueError if the
-    programs cannot do what the config says, or the records' vocabularies or features differ.
+    ValueError if the programs cannot do what the config says, or vocabularies or features differ.
     """
-    import keras
-
-    from mate_tf.training.examples import save_conversion
-    from mate_tf.training.run import save_config
-    from mate_tf.weights.initial import load_weights
-    from mate_tf.weights.run import weights_by_path
-
-    _check(config, sizes)
-    weighted = [_weighted(source) for source in sources]
-    vocabularies = {(data_dir / "vocab.txt").read_bytes() for data_dir, _ in weighted}
+    if config.ema_decay is not None:
+        raise ValueError(f"expected no ema_decay, which counts updates, got {config.ema_decay}")
+    sizes = sorted(sizes, key=lambda size: size[1])
+    longest = sizes[-1][1]
+    if longest > config.max_seq_length:
+        limit = f"{config.max_seq_length} tokens (max_seq_length)"
+        raise ValueError(f"expected batches of at most {limit}, got {longest}")
+    weighted = [source.rpartition(":") for source in sources]
+    times = {one or last: float(last) if one else 1.0 for one, _, last in weighted}  # by folder
+    vocabularies = {pathlib.Path(one, "vocab.txt").read_bytes() for one in times}
     if len(vocabularies) != 1:
         raise ValueError(f"expected one vocabulary, got {len(vocabularies)} in {sources}")
     save_config(config, folder)
-    save_conversion(config, weighted[0][0], folder)
+    save_conversion(config, next(iter(times)), folder)
     (folder / "vocab.txt").write_bytes(*vocabularies)
-    records, inputs = _write_records(config, weighted, max(size[1] for size in sizes), folder)
+    inputs = _write_records(config, times, longest, folder)
 
     keras.utils.set_random_seed(config.seed)
-    long = dataclasses.replace(config, num_steps=LONG, warmup_ratio=0.0)
-    model, optimizer, trainer = run_of(long, at_zero=False)
-    if init_checkpoint:
-        vocab_file = folder / "vocab.txt"
-        logging.info("%s", load_weights(model, init_checkpoint, vocab_file=vocab_file))
+    model, optimizer, trainer = run_of(config, at_zero=False, constant_rate=True)
+    if init:
+        logging.info("%s", load_weights(model, init, vocab_file=folder / "vocab.txt"))
     weights = weights_by_path(model)
     variables = weights | {
         one.path: one
         for one in (*model.variables, *optimizer.variables)
         if one.path.removeprefix(f"{model.name}/") not in weights
     }
-    names = {id(one.value.handle): name for name, one in variables.items()}
     start = {name: one.numpy().astype(np.float16) for name, one in weights.items()}
-    # Such as a seed; averages of gradients and the counter start at zero.
-    start |= {
-        name: value
-        for name, one in variables.items()
-        if name not in weights and (value := one.numpy()).any()
-    }
+    others = {name: one.numpy() for name, one in variables.items() if name not in weights}
+    # Averages of gradients and the counter start at zero.
+    start |= {name: value for name, value in others.items() if value.any()}
     np.savez(folder / START, **start)
-    functions = {"train": trainer.replica_step, "judge": lambda batch: judged(model, batch)}
-    programs = {
-        kind: [
-            write_program(f"{kind}_{size[0]}x{size[1]}", function, inputs, size, names, folder)
-            for size in sizes
-        ]
-        for kind, function in functions.items()
-    }
+    names = {id(one.value.handle): name for name, one in variables.items()}
     spec = {
-        "peak": config.learning_rate,
-        "num_steps": LONG,
-        "counter": optimizer.iterations.path,
+        "learning_rate": config.learning_rate,
+        "rate": optimizer.learning_rate.path,  # its variable
         "weights": [*weights],
         "variables": {name: [[*one.shape], one.dtype] for name, one in variables.items()},
-        "records": records,
-        "programs": programs,
+        "programs": [
+            write_program(trainer.replica_step, inputs, size, names, folder) for size in sizes
+        ],
     }
     (folder / SPEC).write_text(json.dumps(spec), encoding="utf-8")
 
 
-def _check(config: Any, sizes: Sequence[tuple[int, ...]]) -> None:
-    from mate_tf.task_configs import model_kind
+def pack(examples: Iterable[tuple[Arrays, float]], features: Sequence[str], longest: int) -> Arrays:
+    """Some features of examples as arrays without padding, for `train.Examples`.
 
-    kind = model_kind(config.task)
-    if kind not in _LABELS:
-        raise ValueError(f"expected a config of {', '.join(_LABELS)}, got one of {kind}")
-    if config.ema_decay is not None:
-        raise ValueError(f"expected no ema_decay, which counts updates, got {config.ema_decay}")
-    longest = max(length for _, length in sizes)
-    if longest > config.max_seq_length:
-        raise ValueError(
-            f"expected batches of at most {config.max_seq_length} tokens (max_seq_length), got "
-            f"{longest}"
-        )
-
-
-def _weighted(source: str) -> tuple[pathlib.Path, float]:
-    """A folder of records, and how often an epoch has each of its examples."""
-    data_dir, _, times = source.rpartition(":")
-    return (pathlib.Path(data_dir), float(times)) if data_dir else (pathlib.Path(source), 1.0)
+    Given are examples, [S] for features of tokens and [W] for others, and how often an epoch has
+    each; longer ones are left out. It gives LENGTHS [N], which is what is kept of the mask, TIMES
+    [N], features of all tokens one after the other [sum of lengths], and others [N, W].
+    """
+    lengths, all_times = [], []
+    kept: dict[str, list[np.ndarray]] = {name: [] for name in features if name != MASK}
+    for example, times in examples:
+        length = int(example[MASK].sum())
+        if length > longest:
+            continue
+        lengths.append(length)
+        all_times.append(times)
+        for name, values in kept.items():
+            is_of_tokens = example[name].shape == example[MASK].shape
+            given = example[name][:length] if is_of_tokens else example[name][np.newaxis]
+            values.append(given.copy())  # for a view would keep its padding
+    if not lengths:
+        raise ValueError(f"expected examples of at most {longest} tokens, found none")
+    of_examples = {LENGTHS: np.array(lengths), TIMES: np.array(all_times)}
+    return of_examples | {name: np.concatenate(values) for name, values in kept.items()}
 
 
 def _write_records(
-    config: Any, sources: Iterable[tuple[pathlib.Path, float]], longest: int, folder: pathlib.Path
-) -> tuple[dict[str, list[dict[str, Any]]], dict[str, tuple[int | None, str]]]:
-    """Writes the arrays of each source; a folder need not have a dev split.
-
-    Returns:
-        What the spec says of them, by split; and of each feature the width, None for as many as
-        tokens, and the dtype.
-    """
-    from mate_tf.features.token_features import TAPAS_FEATURES
-    from mate_tf.records.batches import read_records
-    from mate_tf.records.records import OF_TOKENS
-    from mate_tf.records.splits import split_files
-    from mate_tf.task_configs import model_kind
-
-    features = (*TAPAS_FEATURES, *_LABELS[model_kind(config.task)])
-    records: dict[str, list[dict[str, Any]]] = {"train": [], "dev": []}
-    inputs: dict[str, tuple[int | None, str]] = {}
-    for split, entries in records.items():
-        for data_dir, times in sources:
-            try:
-                files = split_files(data_dir, config.record_name(split))
-            except FileNotFoundError:
-                if split == "train":
-                    raise
-                continue
-            examples = read_records(files)
-            if missing := [name for name in features if name not in examples.element_spec]:
-                raise ValueError(f"expected {', '.join(missing)} in {files[0]}, found none")
-            for name in features:
-                spec = examples.element_spec[name]
-                width = None if name in OF_TOKENS else spec.shape[0]
-                inputs[name] = width, spec.dtype.name
-            arrays = pack(examples.as_numpy_iterator(), features, longest)
-            count = len(arrays[LENGTHS])
-            logging.info("%s of %s: %d examples", split, data_dir, count)
-            file = f"{split}_{len(entries)}.npz.xz"
-            with lzma.open(folder / file, "wb") as stream:
-                np.savez(stream, allow_pickle=False, **arrays)
-            entries.append({"name": f"{data_dir}", "file": file, "times": times})
-    return records, inputs
+    config: Any, sources: Mapping[str, float], longest: int, folder: pathlib.Path
+) -> Inputs:
+    """Writes all sources; returns of each feature the width, None for tokens, and the dtype."""
+    kind = model_kind(config.task)
+    if kind not in _LABELS:
+        raise ValueError(f"expected a config of {', '.join(_LABELS)}, got one of {kind}")
+    features = (*TAPAS_FEATURES, *_LABELS[kind].split())
+    read = []
+    for data_dir, times in sources.items():
+        files = split_files(data_dir, config.record_name("train"))
+        examples = read_records(files)
+        specs = examples.element_spec
+        if missing := [name for name in features if name not in specs]:
+            raise ValueError(f"expected {', '.join(missing)} in {files[0]}, found none")
+        read.append(zip(examples.as_numpy_iterator(), itertools.repeat(times), strict=False))
+    arrays = pack(itertools.chain(*read), features, longest)
+    logging.info("%d examples", len(arrays[LENGTHS]))
+    with lzma.open(folder / RECORDS, "wb") as stream:
+        np.savez(stream, allow_pickle=False, **arrays)
+    return {
+        name: (None if name in OF_TOKENS else specs[name].shape[0], specs[name].dtype.name)
+        for name in features
+    }
 
 
-def _main(arguments: Sequence[str]) -> None:
-    from mate_tf.training.starting_points import make_config
-
-    given = flags.FLAGS
-    config = make_config(given.config, None, [*arguments[1:]])
+def main(arguments: Sequence[str]) -> None:
+    given, config = flags.FLAGS, make_config(flags.FLAGS.config, None, [*arguments[1:]])
     sizes = [tuple(map(int, batch.split("x"))) for batch in given.batches]
     prepare(config, given.data_dir, sizes, pathlib.Path(given.output_dir), given.init_checkpoint)
 
@@ -197,7 +160,7 @@ def _main(arguments: Sequence[str]) -> None:
 if __name__ == "__main__":  # flags of the module would meet those of others in the tests
     flags.DEFINE_string("config", None, "what is trained, and how", required=True)
     flags.DEFINE_list("data_dir", None, "folders of records, or FOLDER:TIMES", required=True)
-    flags.DEFINE_string("init_checkpoint", None, "weights to start from; random ones without")
+    flags.DEFINE_string("init_checkpoint", "", "weights to start from; random ones without")
     flags.DEFINE_list("batches", None, "sizes, EXAMPLESxTOKENS", required=True)
     flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
-    program.run(_main, trains=True)
+    program.run(main, trains=True)

@@ -49,8 +49,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Fits the calibration, stores it and prints what it does."""
-    from mate_tf.evaluation.calibrating import Observed, apply_each, calibrate, observe
-    from mate_tf.evaluation.scoring import auroc, expected_calibration_error
+    from mate_tf.evaluation import scoring
     from mate_tf.weights.folder import check_calibrates, write_calibration
 
     if options.architecture:
@@ -76,18 +75,19 @@ def run(options: argparse.Namespace) -> None:
                 "some with mate-tf data --divide=train:train=90,calibration=10"
             )
     predictor = arguments.load_model(options, calibrated=False, num_alternatives=1)
-    each = [observe(arguments.answers(predictor, asked), asked.task) for asked in given]
+    each = [scoring.observe(arguments.answers(predictor, asked), asked.task) for asked in given]
     try:
-        calibration = calibrate(each, shares)
+        calibration = scoring.calibrate(each, shares)
     except ValueError as error:
         raise ValueError(f"{error} ({options.data})") from None
-    observed = Observed.together(each)
+    observed = scoring.Observed.together(each)
     scores, correct = observed.scores, observed.correct
     number = sum(len(asked.pairs) for asked in given)
-    say(f"questions: {number}, answered {len(scores)}, right {observed.num_right}")
+    say(f"questions: {number}, answered {len(scores)}, right {correct.sum()}")
     say(f"temperature {calibration.temperature:.3f}, offset {calibration.offset:+.3f}")
-    after = apply_each(calibration, scores, observed.signs)
-    for name, measure in (("calibration error", expected_calibration_error), ("AUROC", auroc)):
+    after = scoring.apply_each(calibration, scores, observed.signs)
+    calibration_error = scoring.expected_calibration_error
+    for name, measure in (("calibration error", calibration_error), ("AUROC", scoring.auroc)):
         before_and_after = measure(scores, correct), measure(after, correct)
         say("{}: {:.2%} before, {:.2%} after".format(name, *before_and_after))
     for name, least, most in (

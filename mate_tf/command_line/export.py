@@ -123,7 +123,7 @@ def _published(options: argparse.Namespace) -> Any:
     from mate_tf.serving.stored import published_model
     from mate_tf.training.starting_points import find_config
     from mate_tf.weights.folder import kind_of_weights, locate_weights
-    from mate_tf.weights.hugging_face import hugging_face_task_config
+    from mate_tf.weights.initial import hugging_face_task_config
 
     config: Any = find_config(options.config) if options.config else None
     location = locate_weights(options.checkpoint, options.revision)

@@ -96,7 +96,7 @@ def run(options: argparse.Namespace) -> None:
     check_kind(config, options.config, options.program)
     skip = ["--config.skip_corrupt=true"] if options.skip_corrupt else []
     overrides = [*options.overrides, *skip]
-    config = changed(config, options.config, options.architecture, overrides)
+    config = changed(config, options.architecture, overrides)
     data_dir, model_dir = as_path(options.data_dir), as_path(options.model_dir)
     load_options = load_options_of(options)
 
@@ -122,8 +122,8 @@ def _calibrate(model_dir: pathlib.Path, data_dir: pathlib.Path, start: str) -> N
 
     Nothing is done where the first weights have none, or the best ones have one.
     """
-    from mate_tf.evaluation.calibrating import calibrate, observe
     from mate_tf.evaluation.predictions import read_asked
+    from mate_tf.evaluation.scoring import calibrate, observe
     from mate_tf.records.conversion_file import read_conversion
     from mate_tf.records.splits import has_questions
     from mate_tf.serving.loading import from_pretrained

@@ -130,12 +130,8 @@ def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -
     which in a passage. The split is "dev", "train" or "test". FileNotFoundError if the files are
     missing; ValueError if they are not as in the release, lack a question, or the task has none.
     """
-    if task not in _READERS:
-        raise ValueError(
-            f"expected a task with official files for its scores, one of {list(_READERS)}, got "
-            f"{task}"
-        )
-    return _READERS[task](Path(directory), split, list(pairs))
+    read = _of_task(_READERS, task, "files for its scores")
+    return read(Path(directory), split, list(pairs))
 
 
 def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer]) -> None:
@@ -145,12 +141,14 @@ def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer
     list. An answer that was not given is written as empty. ValueError if the task has no format, or
     an id does not suit it.
     """
-    if task not in _WRITERS:
-        raise ValueError(
-            f"expected a task with an official format for answers, one of {list(_WRITERS)}, got "
-            f"{task}"
-        )
-    _WRITERS[task](path, predictions)
+    _of_task(_WRITERS, task, "format for answers")(path, predictions)
+
+
+def _of_task(functions: Mapping[str, Callable], task: str, what: str) -> Callable:
+    if task not in functions:
+        known = list(functions)
+        raise ValueError(f"expected a task with an official {what}, one of {known}, got {task}")
+    return functions[task]
 
 
 def check_official_format(task: str, question_ids: Iterable[str]) -> None:
@@ -175,16 +173,17 @@ def _read_tabfact(directory: Path, split: str, pairs: list[tuple[Table, Question
     table_ids = {  # as the release names tables, or the original one
         question.question_id: table.table_id.removeprefix("table_csv/") for table, question in pairs
     }
-    parts = {
+    by_part = {
         part: frozenset(id_ for id_, table_id in table_ids.items() if table_id in part_tables)
         for part, part_tables in lists.items()
     }
-    if not any(parts.values()):
+    parts = {part: ids for part, ids in by_part.items() if ids}
+    if not parts:
         raise ValueError(
             f"expected statements about tables of the test split, got {len(table_ids)} about "
             f"others ('{directory}')"
         )
-    return Official(parts={part: ids for part, ids in parts.items() if ids})
+    return Official(parts=parts)
 
 
 def _read_hybridqa(directory: Path, split: str, pairs: list[tuple[Table, Question]]) -> Official:
@@ -222,8 +221,7 @@ def _write_wtq(path: str | Path, predictions: Mapping[str, Answer]) -> None:
         "\t".join([_release_id(id_), *(" ".join(item.split()) for item in answer.items)])
         for id_, answer in predictions.items()
     )
-    with complete_text_file(path) as file:
-        file.writelines(f"{line}\n" for line in lines)
+    _write_lines(path, lines)
 
 
 def _write_sqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
@@ -235,23 +233,18 @@ def _write_sqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
             raise ValueError(f"expected an id such as 'nt-639-0_1', got '{question_id}'")
         cells = [str(cell) for cell in answer.coordinates]
         lines.append(f"{id_}\t{annotator}\t{position}\t{cells}")
-    with complete_text_file(path) as file:
-        file.write("\n".join(lines) + "\n")
+    _write_lines(path, lines)
 
 
 def _write_hybridqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
     entries = [{"question_id": _release_id(id_), "pred": p.text} for id_, p in predictions.items()]
+    _write_lines(path, [json.dumps(entries, indent=1)])
+
+
+def _write_lines(path: str | Path, lines: Iterable[str]) -> None:
     with complete_text_file(path) as file:
-        file.write(json.dumps(entries, indent=1) + "\n")
+        file.writelines(f"{line}\n" for line in lines)
 
 
-_READERS: Mapping[str, Callable[[Path, str, list[tuple[Table, Question]]], Official]] = {
-    "WTQ": _read_wtq,
-    "TABFACT": _read_tabfact,
-    "HYBRIDQA": _read_hybridqa,
-}
-_WRITERS: Mapping[str, Callable[[str | Path, Mapping[str, Answer]], None]] = {
-    "WTQ": _write_wtq,
-    "SQA": _write_sqa,
-    "HYBRIDQA": _write_hybridqa,
-}
+_READERS = {"WTQ": _read_wtq, "TABFACT": _read_tabfact, "HYBRIDQA": _read_hybridqa}
+_WRITERS = {"WTQ": _write_wtq, "SQA": _write_sqa, "HYBRIDQA": _write_hybridqa}

@@ -1,11 +1,7 @@
 """Questions of a file, a model's answers to them, and these answers in a file.
 
-A file of predictions is JSON Lines, one object for each question, in the data's order:
-
-    {"id": "nt-7", "answered": true, "answer": "Lima", "items": ["Lima"], "cells": [{"row": 0,
-     "column": 1, "text": "Lima", "score": 0.93}], "aggregation": "NONE", ...}
-
-It is the answer's JSON form (mate_tf/answers/answer.py) with the question's "id".
+A file of predictions is JSON Lines: of each question, in the data's order, the answer's JSON form
+(mate_tf/answers/answer.py) with the question's "id".
 """
 
 import dataclasses
@@ -41,9 +37,8 @@ def read_asked(
 ) -> Asked:
     """Reads the questions of a JSON Lines file, or of all shards of one, at most `limit`.
 
-    The task is a name in TASKS; by default what conversion.json beside the file says, or else
-    JSONL. FileNotFoundError if there is no such file; ValueError if it has another ending or no
-    questions, or the task has no tables.
+    The task is by default what conversion.json beside the file says, or else JSONL.
+    FileNotFoundError, or ValueError for another ending, no questions, or a task without tables.
     """
     file = pathlib.Path(path)
     if file.suffix != QUESTIONS:
@@ -67,8 +62,8 @@ def answer_asked(
     """Yields each table and question with its answer, or with the error why there is none.
 
     With the history "predicted" the model's own answers come before a question of a sequence, with
-    "gold" those that the data has. By default it is predicted for SQA and gold for other tasks,
-    most of whose questions have none. `pairs` are asked in place of those of `asked`.
+    "gold", by default for all tasks but SQA, those that the data has. `pairs` are asked in place of
+    those of `asked`.
     """
     pairs = asked.pairs if pairs is None else pairs
     history = history or ("predicted" if asked.task == "SQA" else "gold")
@@ -81,17 +76,11 @@ def answer_asked(
 def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> Answered:
     """Answers each question with the model's answer to the question before it as its history.
 
-    The first questions of all sequences are answered together, then the second, and so on. To
-    answer with the gold history of the data, call `answer_all` itself.
-
-    `answer_all` answers independent questions in their order, as that of `Predictor`. The pairs are
-    held in memory, in any order. Their ids say sequence and position, such as "nt-639-0_1";
-    positions may be missing. ValueError if an id says no position or comes twice, or a sequence is
-    about several tables.
-
-    Yields:
-        The table, the question with its history of predicted cells and texts, and the answer, round
-        by round. After a question that was refused or not answered there is no history.
+    The first questions of all sequences are answered together by `answer_all`, as that of
+    `Predictor`, then the second, and so on. Their ids say sequence and position, such as
+    "nt-639-0_1"; positions may be missing. After a question that was refused or not answered there
+    is no history. ValueError if an id says no position or comes twice, or a sequence is about
+    several tables.
     """
     previous: dict[str, Answer | ValueError] = {}
     for turns in _rounds(pairs):
@@ -144,8 +133,7 @@ def match_predictions(
 ) -> list[tuple[Answer, Table, Question]]:
     """Pairs answers by question id with their questions, in the questions' order.
 
-    ValueError, which names the answers' file, if there is no question, a question without answer or
-    an answer to another question.
+    ValueError if there is no question, one without answer, or an answer to another question.
     """
     pairs = list(pairs)
     if not pairs:
@@ -179,8 +167,7 @@ def write_predictions(path: str | pathlib.Path, answers: Iterable[tuple[str, Ans
 def read_predictions(path: str | pathlib.Path) -> dict[str, Answer]:
     """Reads answers by question id, in the file's order; also files of the first version.
 
-    FileNotFoundError if there is no such file; ValueError, which names file and line, if a line is
-    malformed, or a question has two.
+    FileNotFoundError, or ValueError if a line is malformed, or a question has two.
     """
     predictions: dict[str, Answer] = {}
     for number, record in read_json_values(path):

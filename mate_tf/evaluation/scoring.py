@@ -1,4 +1,4 @@
-"""Scores of answers by the official definition of each task, and of the answers' own scores.
+"""Scores of answers by the official definition of each task, and calibration of their own scores.
 
 SQA's are those of its release (Iyyer et al., 2017): ALL is the share of questions with the right
 cells, SEQ that of the sequences in which all questions have them.
@@ -6,14 +6,17 @@ cells, SEQ that of the sequences in which all questions have them.
 Shapes: N answers.
 """
 
+import dataclasses
 import re
 import string
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from mate_tf.answers.answer import Answer
+from mate_tf.answers.calibration import Calibration, fit_calibration, signs_of, surest_threshold
 from mate_tf.datasets.sqa import split_question_id
 from mate_tf.evaluation.official import Denotation, Official, denotation_correct
 from mate_tf.evaluation.predictions import match_predictions
@@ -27,18 +30,19 @@ _LINKED = ("HYBRIDQA", "LINKED_JSONL")  # of tables whose cells link to passages
 _Gold = Sequence[str | Denotation]
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
+_VERDICTS = [("no",), ("yes",)]  # by their class
+# Least shares that are right: of answers said plainly, of probable ones and of refusals.
+_RIGHT_OF_SURE, _RIGHT_OF_PROBABLE, _RIGHT_OF_REFUSALS = 0.75, 0.45, 0.75
+_FEWEST = 20  # questions that their table does not answer, and others, to fit refusals to
 
 
 def is_correct(
     task: str, prediction: Answer, question: Question, gold: _Gold | None = None
 ) -> bool:
-    """Whether an answer is right, by the main score of its task.
+    """Whether an answer is right, by the main score of its task: the first of `score`'s.
 
-    This is the denotation for WTQ, WIKISQL and WIKISQL_SUPERVISED; the cells for SQA; the exact
-    match for HYBRIDQA and LINKED_JSONL; the class for TABFACT and SST2; and for JSONL the class
-    where the question has one and no answers, otherwise the denotation. A refused question is
-    wrong. `gold` is the release's answer where it differs (`read_official`). ValueError if the task
-    is unknown or the question has no gold answer.
+    A refused question is wrong. `gold` is the release's answer where it differs (`read_official`).
+    ValueError if the task is unknown or the question has no gold answer.
     """
     return bool(next(iter(_scores(task, prediction, question, gold).values())))
 
@@ -52,25 +56,19 @@ def score(
     """All scores of a task, each from 0 to 1, over all of its questions.
 
     There is one prediction for each question, by its id. `official` is what the release says beyond
-    the questions.
+    the questions. ValueError if answers are to other questions, the task is unknown, or a question
+    has no gold answer. In this order, if the task has them:
 
-    Returns:
-        In this order, if the task has them:
-
-            denotation_accuracy: of WTQ, WIKISQL, WIKISQL_SUPERVISED, and of JSONL's answers.
-            accuracy: of TABFACT and SST2, and of JSONL's classes.
-            all, all_d, seq, all_position_0 and so on: of SQA; the share of questions with the
-                right cells, with the right denotation, of sequences with the right cells, and of
-                the questions of one position.
-            exact_match, f1: of HYBRIDQA and LINKED_JSONL; and hits_at_1, hits_at_3, hits_at_5 of a
-                model that selects cells, if there are enough alternatives.
-            All but those of sequences again for each official part, with "_" and its name.
-            expected_calibration_error, auroc: of the scores of given answers; the second where
-                some are right and some wrong.
-
-    Raises:
-        ValueError: if answers are to other questions, the task is unknown, or a question has no
-            gold answer.
+        denotation_accuracy: of WTQ, WIKISQL, WIKISQL_SUPERVISED, and of JSONL's answers.
+        accuracy: of TABFACT and SST2, and of JSONL's classes of questions without answers.
+        all, all_d, seq, all_position_0 and so on: of SQA; the share of questions with the right
+            cells, with the right denotation, of sequences with the right cells, and of the
+            questions of one position.
+        exact_match, f1: of HYBRIDQA and LINKED_JSONL; and hits_at_1, hits_at_3, hits_at_5 of a
+            model that selects cells, if there are enough alternatives.
+        All but those of sequences again for each official part, with "_" and its name.
+        expected_calibration_error, auroc: of the scores of given answers; the second where some
+            are right and some wrong.
     """
     matched = match_predictions(predictions, pairs)
     official = official or Official()
@@ -84,17 +82,18 @@ def score(
     metrics = _means(scores)
     if task == "SQA":
         correct = {id_: bool(question_scores["all"]) for id_, question_scores in scores.items()}
-        metrics["seq"] = sequence_accuracy(correct)
-        positions = position_accuracies(correct)
-        metrics |= {f"all_position_{position}": share for position, share in positions.items()}
+        metrics |= sequence_accuracies(correct)
     for part, ids in official.parts.items():
         means = _means({id_: scores[id_] for id_ in scores if id_ in ids})
         metrics |= {f"{name}_{part}": value for name, value in means.items()}
     answered = [(answer, question) for answer, _, question in matched if answer.answered]
-    return metrics | _calibration(
-        [answer.score for answer, _ in answered],
-        [bool(next(iter(scores[question.question_id].values()))) for _, question in answered],
-    )
+    if not answered:
+        return metrics
+    given = [answer.score for answer, _ in answered]
+    right = [bool(next(iter(scores[question.question_id].values()))) for _, question in answered]
+    metrics["expected_calibration_error"] = expected_calibration_error(given, right)
+    area = auroc(given, right)
+    return metrics if area is None else metrics | {"auroc": area}
 
 
 def _scores(
@@ -124,9 +123,6 @@ def _score_answer(prediction: Answer, question: Question, gold: _Gold) -> dict[s
             f"'{question.question_id}'); a classifier does not answer questions"
         )
     return {"denotation_accuracy": float(denotation_correct(prediction.items, gold))}
-
-
-_VERDICTS = [("no",), ("yes",)]  # by their class
 
 
 def _score_class(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
@@ -205,19 +201,8 @@ def _means(scores: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
     return {name: float(np.mean([s[name] for s in scores.values() if name in s])) for name in names}
 
 
-def _calibration(scores: Sequence[float], correct: Sequence[bool]) -> dict[str, float]:
-    if not scores:
-        return {}
-    metrics = {"expected_calibration_error": expected_calibration_error(scores, correct)}
-    area = auroc(scores, correct)
-    return metrics if area is None else metrics | {"auroc": area}
-
-
 def normalize_answer(text: str) -> str:
-    """An answer's lower-case words without articles and ASCII punctuation.
-
-    "it's" is one word here, unlike in `normalize_words`, by which answers are found.
-    """
+    """An answer's lower-case words without articles and ASCII punctuation."""
     return " ".join(_ARTICLE.sub(" ", text.lower().translate(_WITHOUT_PUNCTUATION)).split())
 
 
@@ -244,42 +229,32 @@ def hits_at(k: int, ranked: Iterable[tuple[int, int]], gold: Collection[tuple[in
 
 
 def cells_correct(cells: Coordinates, question: Question) -> bool:
-    """Whether exactly the gold cells are selected, in any order.
-
-    A gold answer outside of the body, which has texts but no cells here, is never matched.
-    """
+    """Whether exactly the gold cells are selected; never where a gold answer has no cells."""
     gold = set(question.answer_coordinates)
     return set(cells) == gold and bool(gold or not question.answers)
 
 
-def sequence_accuracy(correct: Mapping[str, bool]) -> float:
-    """SEQ from 0 to 1, from whether the question of each id was answered right."""
+def sequence_accuracies(correct: Mapping[str, bool]) -> dict[str, float]:
+    """SEQ, and ALL among the questions of each position, from whether each id's answer is right."""
     by_sequence: defaultdict[str, list[bool]] = defaultdict(list)
-    for question_id, is_right in correct.items():
-        by_sequence[split_question_id(question_id)[0]].append(is_right)
-    if not correct:
-        raise ValueError("expected at least 1 question, got 0")
-    return float(np.mean([all(answers) for answers in by_sequence.values()]))
-
-
-def position_accuracies(correct: Mapping[str, bool]) -> dict[int, float]:
-    """ALL among the questions of each position, counted from 0."""
     by_position: defaultdict[int, list[bool]] = defaultdict(list)
     for question_id, is_right in correct.items():
-        by_position[split_question_id(question_id)[1]].append(is_right)
-    return {position: float(np.mean(by_position[position])) for position in sorted(by_position)}
+        sequence, position = split_question_id(question_id)
+        by_sequence[sequence].append(is_right)
+        by_position[position].append(is_right)
+    return {"seq": float(np.mean([all(answers) for answers in by_sequence.values()]))} | {
+        f"all_position_{position}": float(np.mean(by_position[position]))
+        for position in sorted(by_position)
+    }
 
 
 def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 10) -> float:
-    """The mean distance between scores and accuracy, over bins of scores (Guo et al., 2017).
+    """The mean distance between scores and accuracy, over equal bins of scores (Guo et al., 2017).
 
-    Bins are equally wide and weighted by their answers. It is 0 for scores that are right on
-    average in each bin, and 1 at most. ValueError if there are no answers, not as many scores, or a
+    Bins are weighted by their answers. ValueError if there are no answers, not as many scores, or a
     score is no probability.
     """
     scores, correct = _checked(scores, correct)
-    if bins < 1:
-        raise ValueError(f"expected at least 1 bin, got {bins}")
     binned = np.minimum((scores * bins).astype(np.int64), bins - 1)  # [N]; a score of 1 in the last
     gaps = np.bincount(binned, weights=scores - correct, minlength=bins)  # [bins]
     return float(np.sum(np.abs(gaps)) / len(scores))
@@ -288,8 +263,8 @@ def expected_calibration_error(scores: _Scores, correct: _Correct, bins: int = 1
 def auroc(scores: _Scores, correct: _Correct) -> float | None:
     """The chance that a right answer has a higher score than a wrong one; ties count half.
 
-    It is 0.5 for scores that say nothing, 1 for scores that separate right from wrong; None where
-    all answers are right or all are wrong. Errors are those of `expected_calibration_error`.
+    None where all answers are right or all are wrong. Errors are those of
+    `expected_calibration_error`.
     """
     scores, correct = _checked(scores, correct)
     if correct.all() or not correct.any():
@@ -313,3 +288,91 @@ def _checked(scores: _Scores, correct: _Correct) -> tuple[np.ndarray, np.ndarray
     if wrong.size:
         raise ValueError(f"expected scores from 0 to 1, got {wrong[0]}")
     return scores, correct
+
+
+class Observed(NamedTuple):
+    """A model's answers, and what is known of them; for a refusal of its best guess."""
+
+    scores: np.ndarray  # float64 [N], not calibrated
+    correct: np.ndarray  # bool [N]
+    signs: list[dict[str, float]]  # N
+    absences: np.ndarray  # float64 [N], `Answer.absence`
+    is_absent: np.ndarray  # bool [N], whether the table does not answer the question
+
+    @classmethod
+    def together(cls, several: Sequence["Observed"]) -> "Observed":
+        """All answers of several sets."""
+        scores, correct, absences, is_absent = (
+            np.concatenate([getattr(one, name) for one in several])
+            for name in ("scores", "correct", "absences", "is_absent")
+        )
+        signs = [each for one in several for each in one.signs]
+        return cls(scores, correct, signs, absences, is_absent)
+
+
+def observe(
+    answers: Iterable[tuple[Table | None, Question, Answer | ValueError]], task: str
+) -> Observed:
+    """The answers of a model without calibration, each with an alternative; errors are left out."""
+    guesses, correct, signs, is_absent = [], [], [], []
+    for table, question, answer in answers:
+        answer = Answer.of(answer)
+        guess = answer.guess
+        if not guess.items:
+            continue
+        if answer.absent:
+            guess = dataclasses.replace(guess, alternatives=answer.alternatives[1:])
+        guesses.append(guess)
+        signs.append(signs_of(guess, table, question.text))
+        is_absent.append(question.aggregation == ABSENT)
+        correct.append(not is_absent[-1] and is_correct(task, guess, question))
+    return Observed(
+        np.array([guess.score for guess in guesses]),
+        np.array(correct, bool),
+        signs,
+        np.array([guess.absence for guess in guesses]),
+        np.array(is_absent, bool),
+    )
+
+
+def calibrate(
+    observed: Sequence[Observed],
+    right_of_sure: Sequence[float] = (_RIGHT_OF_SURE,),
+    start: Calibration | None = None,
+) -> Calibration:
+    """The calibration of a model by its answers to one or several sets of questions.
+
+    Of the answers to each set that are said plainly its share is right, and of the probable ones
+    0.45; the higher threshold counts. With a start, such as that of the model before a training,
+    the calibration is near it where the answers are few, and has its thresholds. Errors are those
+    of `fit_calibration`.
+    """
+    scores, correct, signs, absences, is_absent = Observed.together(observed)
+    fitted = fit_calibration(scores, correct, signs, start)
+    refusal = None if start is None else start.refusal
+    if min(is_absent.sum(), (~is_absent).sum()) >= _FEWEST:
+        before, refusal = refusal, fit_calibration(absences, is_absent, signs, refusal)
+        after = apply_each(refusal, absences, signs)
+        least = surest_threshold(after, is_absent, _RIGHT_OF_REFUSALS)
+        least = least if before is None else before.sure
+        refusal = dataclasses.replace(refusal, sure=least, probably=least)
+    if start is not None:
+        sure, probably = start.sure, start.probably
+    else:
+        sure = probably = 0.0
+        calibrated = [apply_each(fitted, one.scores, one.signs) for one in observed]
+        for one, score, share in zip(observed, calibrated, right_of_sure, strict=True):
+            sure = max(sure, surest_threshold(score, one.correct, share))
+        for one, score in zip(observed, calibrated, strict=True):
+            is_less = score < sure
+            least = surest_threshold(score[is_less], one.correct[is_less], _RIGHT_OF_PROBABLE)
+            probably = max(probably, min(least, sure))
+    return dataclasses.replace(fitted, sure=sure, probably=probably, refusal=refusal)
+
+
+def apply_each(
+    calibration: Calibration, scores: Sequence[float] | np.ndarray, signs: Sequence[dict]
+) -> np.ndarray:
+    """Calibrated scores of answers with their own signs, float64 [N]."""
+    pairs = zip(scores, signs, strict=True)
+    return np.array([float(calibration.apply(score, own_signs)) for score, own_signs in pairs])

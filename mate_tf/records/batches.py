@@ -1,7 +1,7 @@
 """Records as batches for training: examples of similar length together, tables in random orders.
 
 A model that embeds the order of rows and columns may depend on it. The TableFormer paper measures
-this (section 4.1; evaluation/report.py) and trains on tables in random orders (section 4.3).
+this (section 4.1; experiments/robustness.py) and trains on tables in random orders (section 4.3).
 
 Shape letters: B batch, S sequence, R rows and C columns of a table's body.
 """

@@ -34,14 +34,14 @@ from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
 from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
 from mate_tf.serving.stored import StoredModel, check_longest
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
-from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration
-from mate_tf.weights.run import (
-    CALIBRATION,
-    numpy_weights,
-    packed,
-    weights_by_path,
-    write_weights,
+from mate_tf.weights.folder import (
+    CALIBRATION_FILE,
+    EXTRA,
+    SIGNATURES_FILE,
+    WARM_UP_FILE,
+    write_calibration,
 )
+from mate_tf.weights.run import numpy_weights, packed, weights_by_path, write_weights
 
 Outputs = dict[str, tf.Tensor]
 _NONE: Mapping[str, bytes] = {}
@@ -195,7 +195,7 @@ def _write_stored(
 ) -> None:
     """Writes the folder of a stored model that is built, with its calibration and other files."""
     if stored.calibration is not None:
-        others = {**others, CALIBRATION: _json(dataclasses.asdict(stored.calibration))}
+        others = {**others, CALIBRATION_FILE: _json(dataclasses.asdict(stored.calibration))}
     vocab_file, features = stored.vocab_file, stored.feature_config
     _write_folder(folder, model, vocab_file, features, stored.step or 0, others)
 

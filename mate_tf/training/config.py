@@ -25,84 +25,55 @@ _AT_LEAST_ONE = (
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TrainingConfig:
-    """Options of every training run.
+    """Options of every training run."""
 
-    Attributes:
-        num_steps: updates of the weights in all.
-        learning_rate: the peak; it is reached after `warmup_ratio` of the steps.
-        schedule: how the rate goes on, one of SCHEDULES (mate_tf/training/optimizer.py): "linear"
-            falls to zero.
-        head_learning_rate_ratio: the rate of the pooler and the heads, as a multiple of the
-            encoder's. Use more than 1 for short training from a checkpoint: at the encoder's rate
-            new weights need thousands of steps.
-        attention_bias_learning_rate_ratio: the rate of the learned biases of attention scores, such
-            as TableFormer's, as a multiple of the encoder's. Adam moves each by about the sum of
-            all rates, 0.02 in 400 steps from a peak of 1e-4, and scores are several units large.
-            With 100, biases that start at zero matter within hundreds of steps; with weights that
-            are new to tables, 100 does harm.
-        warmup_ratio: share of the steps.
-        weight_decay_rate: per update and unit of learning rate.
-        gradient_accumulation_steps: parts in which a batch is computed one after the other, where
-            it does not fit into memory; the weights are updated once, with the mean gradient.
-        max_gradient_value: gradients are scaled down to a global norm of 1, then each of their
-            values is cut to this size; None leaves them.
-        dtype: "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
-        recompute: keeps only the input of each layer of the encoder and computes the rest again for
-            the gradients: less memory, more time, the same gradients.
-        seed: of the weights, the dropout and the order of the examples.
-        summary_interval: steps between TensorBoard points.
-        eval_interval: steps between evaluations; there is always one after the last step.
-        checkpoint_interval: steps between checkpoints; there is also one before each evaluation and
-            after the last step.
-        keep_checkpoints: how many of the latest are kept, beside the best one.
-        ema_decay: decay a step of an exponential moving average of the weights, which is then what
-            is evaluated and kept as the best; None for the weights themselves.
-        start_tolerance: an evaluation whose score is lower than that of the first weights by this
-            at most is better than theirs if its loss is lower: few questions tell no more.
-        early_stopping_loss: training ends after an evaluation that is no better than the best if
-            the mean loss since the evaluation before it is lower than this; None for all steps.
-        steps_per_loop: steps in one call of the accelerator's program, which a TPU needs for its
-            speed; all batches then have one length.
-        encoder: sizes, positions and attention.
-        max_seq_length: tokens in each example of the record files.
-        length_buckets: ascending lengths that batches are padded to; an example goes to the first
-            that holds it, longer ones to `max_seq_length`. None for a Linformer, whose batches all
-            have its `sequence_length`, which is `max_seq_length`.
-        batch_size: examples in a batch, over all replicas.
-        eval_batch_size: the same in evaluation.
-        skip_corrupt: skips damaged records with a warning that counts them, instead of an error. It
-            may change when a run goes on, for files may be damaged meanwhile.
-        perturbed_copies: copies of the training tables, with rows and columns in random orders,
-            that epochs take in turn; the original order is among them (TableFormer paper, section
-            4.3, which has 1, 2, 4, 8 and 16). 0 for the tables as they are.
-    """
-
-    num_steps: int
-    learning_rate: float
-    schedule: str = "linear"
+    num_steps: int  # updates of the weights in all
+    learning_rate: float  # the peak; it is reached after `warmup_ratio` of the steps
+    schedule: str = "linear"  # how the rate goes on, one of SCHEDULES; this one falls to zero
+    # The rate of the pooler and the heads, as a multiple of the encoder's. Use more than 1 for
+    # short training from a checkpoint: at the encoder's rate new weights need thousands of steps.
     head_learning_rate_ratio: float = 1.0
+    # The same of the learned biases of attention scores, such as TableFormer's. With 100, biases
+    # that start at zero matter within hundreds of steps; with weights that are new to tables, 100
+    # does harm.
     attention_bias_learning_rate_ratio: float = 1.0
-    warmup_ratio: float = 0.1
-    weight_decay_rate: float = 0.01
+    warmup_ratio: float = 0.1  # share of the steps
+    weight_decay_rate: float = 0.01  # per update and unit of learning rate
+    # Parts in which a batch is computed one after the other, where it does not fit into memory; the
+    # weights are updated once, with the mean gradient.
     gradient_accumulation_steps: int = 1
+    # Gradients are scaled down to a global norm of 1, then each value is cut to this size.
     max_gradient_value: float | None = None
+    # "mixed_bfloat16" computes in bfloat16 and keeps weights in float32.
     dtype: Literal["float32", "mixed_bfloat16"] = "float32"
-    recompute: bool = False
-    seed: int = 1
-    summary_interval: int = 20
-    eval_interval: int = 500
-    checkpoint_interval: int = 500
-    keep_checkpoints: int = 2
+    recompute: bool = False  # activations again for the gradients: less memory, more time
+    seed: int = 1  # of the weights, the dropout and the order of the examples
+    summary_interval: int = 20  # steps between TensorBoard points
+    eval_interval: int = 500  # steps between evaluations; there is always one after the last step
+    checkpoint_interval: int = 500  # the same; there is also one before each evaluation
+    keep_checkpoints: int = 2  # how many of the latest are kept, beside the best one
+    # Decay a step of an exponential moving average of the weights, which is then what is evaluated
+    # and kept as the best.
     ema_decay: float | None = None
+    # Training ends after an evaluation that is no better than the best if the mean loss since the
+    # evaluation before it is lower than this.
     early_stopping_loss: float | None = None
+    # An evaluation whose score is lower than that of the first weights by this at most is better
+    # than theirs if its loss is lower: few questions tell no more.
     start_tolerance: float = 0.0
+    # Steps in one call of the accelerator's program, which a TPU needs for its speed; all batches
+    # then have one length.
     steps_per_loop: int = 1
     encoder: EncoderConfig
-    max_seq_length: int = 512
+    max_seq_length: int = 512  # tokens in each example of the record files
+    # Ascending lengths that batches are padded to; an example goes to the first that holds it,
+    # longer ones to `max_seq_length`. A Linformer has none.
     length_buckets: tuple[int, ...] = ()
-    batch_size: int = 32
+    batch_size: int = 32  # examples in a batch, over all replicas
     eval_batch_size: int = 32
-    skip_corrupt: bool = False
+    skip_corrupt: bool = False  # damaged records, with a warning that counts them
+    # Copies of the training tables, with rows and columns in random orders, that epochs take in
+    # turn; the original order is among them (TableFormer paper, section 4.3). 0 for none.
     perturbed_copies: int = 0
 
     def __post_init__(self) -> None:
@@ -111,12 +82,8 @@ class TrainingConfig:
         ratios = "head_learning_rate_ratio", "attention_bias_learning_rate_ratio"
         limits = "max_gradient_value", "early_stopping_loss"
         require_fields(self, lambda v: v > 0.0, "above 0", *ratios, *limits)
-        require_fields(
-            self,
-            lambda v: v >= 0.0,
-            "of at least 0",
-            *("learning_rate", "perturbed_copies", "start_tolerance"),
-        )
+        may_be_0 = "learning_rate", "perturbed_copies", "start_tolerance"
+        require_fields(self, lambda v: v >= 0.0, "of at least 0", *may_be_0)
         require_fields(self, SCHEDULES.__contains__, f"in {tuple(SCHEDULES)}", "schedule")
         require_fields(self, lambda v: 0.0 <= v <= 1.0, "from 0 to 1", "warmup_ratio")
         require_fields(self, lambda v: 0.0 < v < 1.0, "between 0 and 1", "ema_decay")
@@ -161,18 +128,12 @@ class TrainingConfig:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TableQATrainingConfig(TrainingConfig):
-    """Fine-tuning of table question answering; the task is its heads and losses.
-
-    Attributes:
-        eval_questions: how many questions of the dev split, from its start, each evaluation
-            answers; None for all.
-        known_share: the share of the steps that learn from questions of the kinds that the
-            package's model knows (mate_tf/training/known_questions.py), so that it does not forget
-            them; for training from its weights.
-    """
+    """Fine-tuning of table question answering; the task is its heads and losses."""
 
     task: TableQAConfig = dataclasses.field(default_factory=TableQAConfig)
-    eval_questions: int | None = None
+    eval_questions: int | None = None  # of the dev split, from its start; None for all
+    # The share of the steps that learn from questions of the kinds that the package's model knows
+    # (`known_records`), so that it does not forget them.
     known_share: float = 0.0
 
     def __post_init__(self) -> None:
@@ -196,17 +157,11 @@ class SpanReadingTrainingConfig(TrainingConfig):
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class MaskedLMTrainingConfig(TrainingConfig):
-    """Pre-training, on records of `create_pretraining_data`.
-
-    Attributes:
-        task: what is predicted.
-        eval_examples: how many examples of the dev split, from its start, each evaluation predicts;
-            None for all.
-    """
+    """Pre-training, on records of `create_pretraining_data`; the task is what is predicted."""
 
     task: MaskedLMConfig = dataclasses.field(default_factory=MaskedLMConfig)
     max_seq_length: int = 128
-    eval_examples: int | None = None
+    eval_examples: int | None = None  # of the dev split, from its start; None for all
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -33,10 +33,6 @@ _GET_GPU = (
     "; pip install 'mate_tf[train,gpu]' brings TensorFlow's build with CUDA for Linux, which needs "
     "NVIDIA's driver: nvidia-smi lists the GPUs (docs/accelerators.md)"
 )
-_GET_TPU = (
-    "; on a TPU VM scripts/install_build.sh installs TensorFlow's build for TPUs, and no other "
-    "process may hold the TPU (docs/accelerators.md)"
-)
 Batch = Mapping[str, tf.Tensor]
 
 
@@ -51,8 +47,6 @@ def make_strategy(
 ) -> tf.distribute.Strategy:
     """One of tf.distribute's strategies; call it before TensorFlow does anything else.
 
-    A model is made and trained in the strategy's scope.
-
     Args:
         name: "one_device", "mirrored" (the devices of this machine), "multi_worker_mirrored" (those
             of several machines), "tpu"; or "auto": what the other options or TF_CONFIG ask for,
@@ -64,8 +58,7 @@ def make_strategy(
             TF_CONFIG says it.
         task_index: this worker's place among them, from 0.
 
-    ValueError if the strategy does not read an option, or the devices are not there; then the
-    message says how to get them.
+    ValueError if the strategy does not read an option, or the devices are not there.
     """
     options = dict(num_gpus=num_gpus, num_virtual_cpus=num_virtual_cpus, tpu=tpu)
     options |= dict(worker_hosts=worker_hosts, task_index=task_index)
@@ -85,11 +78,11 @@ def make_strategy(
     num_visible = len(tf.config.list_physical_devices("GPU"))
     most = min(num_visible, 1) if name == "one_device" else num_visible
     how = _GET_GPU if num_gpus is None or num_gpus > num_visible else ""
-    if num_gpus is not None and not 0 <= num_gpus <= most:
+    num_gpus = most if num_gpus is None else num_gpus
+    if not 0 <= num_gpus <= most:
         raise ValueError(
             f"expected {up_to(most)} as num_gpus with {name} here, got {num_gpus}{how}"
         )
-    num_gpus = most if num_gpus is None else num_gpus
     if name == "one_device":
         return tf.distribute.OneDeviceStrategy("GPU:0" if num_gpus else "CPU:0")
     if not num_gpus:
@@ -119,7 +112,11 @@ def _tpu_strategy(tpu: str | None) -> tf.distribute.Strategy:
         return tf.distribute.TPUStrategy(resolver)
     except (tf.errors.OpError, RuntimeError, ValueError, OSError) as error:
         reason = str(error).strip().split("\n")[0]
-        raise ValueError(f"expected the TPU {tpu}, got an error: {reason}{_GET_TPU}") from None
+        raise ValueError(
+            f"expected the TPU {tpu}, got an error: {reason}; on a TPU VM scripts/install_build.sh "
+            "installs TensorFlow's build for TPUs, and no other process may hold the TPU "
+            "(docs/accelerators.md)"
+        ) from None
 
 
 def describe_devices(dtype: str) -> str:
@@ -129,8 +126,7 @@ def describe_devices(dtype: str) -> str:
     names = ["/device:GPU:0" if gpus else "/device:CPU:0"]
     if tf.distribute.has_strategy():
         names, name = list(strategy.extended.worker_devices), type(strategy).__name__
-    specs = [tf.DeviceSpec.from_string(device) for device in names]
-    kinds = {spec.device_type for spec in specs}
+    kinds = {tf.DeviceSpec.from_string(device).device_type for device in names}
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")  # bytes
     what = [f"{os.cpu_count()} cores", f"{memory / 1e9:.0f} GB of memory"]
     if "GPU" in kinds:
@@ -144,7 +140,7 @@ def describe_devices(dtype: str) -> str:
         ]
     jit = tf.config.optimizer.get_jit() or "auto_jit" in os.environ.get("TF_XLA_FLAGS", "")
     return (
-        f"training on {len(specs)} x {', '.join(sorted(kinds))} ({name}, "
+        f"training on {len(names)} x {', '.join(sorted(kinds))} ({name}, "
         f"{strategy.num_replicas_in_sync} replicas in all; {', '.join(dict.fromkeys(what))}), "
         f"{dtype}, XLA {'on' if jit or 'TPU' in kinds else 'off'}"
     )
@@ -174,13 +170,13 @@ def workers_of_environment() -> list[str]:
 
 
 def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None:
-    if worker_hosts is None:
-        if task_index is not None or not workers_of_environment():
-            raise ValueError(
-                "expected worker_hosts and task_index, or TF_CONFIG, with the strategy "
-                "multi_worker_mirrored"
-            )
+    if worker_hosts is None and task_index is None and workers_of_environment():
         return
+    if worker_hosts is None:
+        raise ValueError(
+            "expected worker_hosts and task_index, or TF_CONFIG, with the strategy "
+            "multi_worker_mirrored"
+        )
     hosts = worker_hosts.split(",")
     if task_index is None or not 0 <= task_index < len(hosts):
         raise ValueError(
@@ -218,11 +214,7 @@ def has_several_workers() -> bool:
 
 @contextlib.contextmanager
 def folder_to_write(model_dir: pathlib.Path) -> Iterator[pathlib.Path]:
-    """The run's folder for the chief, a temporary one for every other worker.
-
-    All workers must take part when a checkpoint is saved, but one file is enough
-    (https://www.tensorflow.org/tutorials/distribute/multi_worker_with_ctl).
-    """
+    """The run's folder for the chief, a temporary one for the others, which must save as well."""
     if is_chief():
         model_dir.mkdir(parents=True, exist_ok=True)
         yield model_dir
@@ -238,8 +230,8 @@ def chief_values(values: Sequence[float]) -> list[float]:
 
 def check_like_chief(values: Mapping[str, float], hint: str) -> None:
     """Refuses, on every worker, one with other numbers than the chief; `hint` says what to do."""
-    chief = chief_values(list(values.values()))
-    num_different = sum_over_workers(np.not_equal(list(values.values()), chief))  # [N]
+    chief = chief_values([*values.values()])
+    num_different = sum_over_workers(np.not_equal([*values.values()], chief))  # [N]
     for (name, here), number, expected in zip(values.items(), num_different, chief, strict=True):
         if number:
             raise ValueError(
@@ -249,11 +241,15 @@ def check_like_chief(values: Mapping[str, float], hint: str) -> None:
 
 
 def on_workers(batches: tf.data.Dataset, measure: Callable[[Batch], Any]) -> list[Any]:
-    """The results of `measure` for all batches, in their order, as JSON keeps them; never None.
+    """The results of `measure` for all batches, in order, as JSON keeps them; each worker shares.
 
-    Each worker computes a share of the batches. All workers must call it, with the same ones.
+    No result may be None. All workers must call it, with the same batches.
     """
-    num_workers, index = _place() if has_several_workers() else (1, 0)
+    num_workers, index = 1, 0
+    if has_several_workers():
+        config, num_workers = json.loads(os.environ["TF_CONFIG"]), len(workers_of_environment())
+        is_after_chief = config["task"]["type"] == "worker" and "chief" in config["cluster"]
+        index = is_after_chief + int(config["task"]["index"])
     here = json.dumps([measure(batch) for batch in batches.shard(num_workers, index)])
     text = np.frombuffer(here.encode(), np.uint8)
     lengths = sum_over_workers(np.eye(num_workers)[index] * len(text))
@@ -263,14 +259,6 @@ def on_workers(batches: tf.data.Dataset, measure: Callable[[Batch], Any]) -> lis
         results.append(json.loads(encoded.astype(np.uint8).tobytes()))
     in_turn = itertools.chain(*itertools.zip_longest(*results))
     return [one for one in in_turn if one is not None]
-
-
-def _place() -> tuple[int, int]:
-    """How many workers TF_CONFIG has, and which of them this one is."""
-    config = json.loads(os.environ["TF_CONFIG"])
-    is_after_chief = config["task"]["type"] == "worker"
-    num_before = len(config["cluster"].get("chief", [])) if is_after_chief else 0
-    return len(workers_of_environment()), num_before + int(config["task"]["index"])
 
 
 def sum_over_workers(values: Sequence[float] | np.ndarray) -> np.ndarray:
@@ -303,21 +291,20 @@ def _sum_function(strategy: tf.distribute.Strategy) -> Callable:
 def check_batch_size(batch_size: int, num_parts: int = 1) -> None:
     """Refuses a global batch that cannot be divided among the replicas, and into so many parts."""
     num_replicas = tf.distribute.get_strategy().num_replicas_in_sync
-    if batch_size % (num_replicas * num_parts):
+    if batch_size % (number := num_replicas * num_parts):
         raise ValueError(
-            f"expected batch_size to be a multiple of {num_replicas * num_parts} ({num_replicas} "
-            f"replicas, gradient_accumulation_steps {num_parts}), got {batch_size}"
+            f"expected batch_size to be a multiple of {number} ({num_replicas} replicas, "
+            f"gradient_accumulation_steps {num_parts}), got {batch_size}"
         )
 
 
 def distribute_batches(
     dataset: Callable[[], tf.data.Dataset], num_parts: int = 1
 ) -> tf.distribute.DistributedDataset:
-    """Shares the examples of each global batch among the replicas.
+    """Shares the examples of each global batch, tensors [B, ...], among the replicas: [B / R, ...].
 
     Every worker reads all batches in the same order and takes the examples of its own replicas. So
-    a batch has one padded length, and training does not depend on the number of replicas. `dataset`
-    makes global batches, tensors [B, ...], the same on each worker; a replica gets [B / R, ...].
+    a batch has one padded length, and training does not depend on the number of replicas.
     """
 
     def shares(context: tf.distribute.InputContext) -> tf.data.Dataset:
@@ -344,8 +331,7 @@ def distribute_batches(
 def mean_share(total: tf.Tensor, num_parts: int) -> tf.Tensor:
     """The mean, over all parts of all replicas, of a sum that each replica has a share of.
 
-    A loss that is a sum over this mean, averaged over parts and replicas, is the sum over the
-    global batch divided by its total. Call it in a replica.
+    A loss that is a sum over this mean, averaged, is the sum over the batch divided by its total.
     """
     context = tf.distribute.get_replica_context()
     num_replicas = context.num_replicas_in_sync

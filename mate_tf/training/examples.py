@@ -1,15 +1,15 @@
 """Examples, batches and models of a run that trains on a folder of records.
 
-The folder is from `mate-tf data`: {train,dev}.tfrecord, or their shards, hold the examples;
-vocab.txt is the vocabulary; conversion.json says how the examples were made. Or it is one of
-TAPAS's release, with a vocabulary beside it (records/splits.py).
+The folder is from `mate-tf data`, or it is one of TAPAS's release, with a vocabulary beside it
+(records/splits.py).
 
 Shapes: B batch.
 """
 
 import dataclasses
 import pathlib
-import time
+import statistics
+import timeit
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -36,11 +36,7 @@ from mate_tf.records.conversion_file import (
 )
 from mate_tf.records.records import check_records, name_example, schemas
 from mate_tf.records.splits import split_files
-from mate_tf.training.config import (
-    RunConfig,
-    TableQATrainingConfig,
-    TrainingConfig,
-)
+from mate_tf.training.config import RunConfig, TableQATrainingConfig, TrainingConfig
 from mate_tf.training.distribution import Batch, check_batch_size
 from mate_tf.training.trainer import Task
 
@@ -57,13 +53,11 @@ def check_examples(
     check_example: Callable[[str, tf.train.Example, str], None] | None = None,
     at_most: int | None = None,
 ) -> None:
-    """Refuses a folder that this config cannot be trained on.
+    """Refuses a folder that this config cannot be trained on: FileNotFoundError or ValueError.
 
     Examples need the features beside the token features; `task` names them in messages.
     `check_example` raises ValueError for an example that does not suit the task; it gets the split,
     the example and its place. Of each split `at_most` examples are checked, or all.
-    FileNotFoundError if the folder or one of its files is missing; ValueError if files, examples,
-    labels or vocabulary are not what the config needs.
     """
     data_dir = as_path(data_dir)
     if not (data_dir / "vocab.txt").is_file():
@@ -81,10 +75,8 @@ def check_examples(
             logging.info("TAPAS's release: the split %s is %s%s", split, files[0], more)
     for split, files in files_by_split.items():
         schema, _ = schemas(files, config.skip_corrupt)
-        if missing := sorted(needed - set(schema)):
-            raise ValueError(
-                f"expected examples of {task} in {files[0]}, which lack {', '.join(missing)}"
-            )
+        if missing := ", ".join(sorted(needed - set(schema))):
+            raise ValueError(f"expected examples of {task} in {files[0]}, which lack {missing}")
         if config.encoder.attention.is_grammar_guided and PART_OF_SPEECH not in schema:
             raise ValueError(
                 f"expected {PART_OF_SPEECH} in {files[0]} for architecture "
@@ -197,15 +189,14 @@ def make_task(
 
     def with_known(step: int) -> tf.data.Dataset:
         num_known = int(share * step)
-        own = train_dataset(step - num_known)
-        steps = tf.data.Dataset.counter(step)
 
         def turn(number: tf.Tensor) -> tf.Tensor:
             number = tf.cast(number, tf.float64)
             return tf.cast(share * (number + 1), tf.int64) - tf.cast(share * number, tf.int64)
 
-        datasets = [own, train_dataset(num_known, known)]
-        return tf.data.Dataset.choose_from_datasets(datasets, steps.map(turn))
+        datasets = [train_dataset(step - num_known), train_dataset(num_known, known)]
+        turns = tf.data.Dataset.counter(step).map(turn)
+        return tf.data.Dataset.choose_from_datasets(datasets, turns)
 
     batches = with_known if share else train_dataset
     return Task(model, batches, evaluation.evaluate, evaluation.best_by, share)
@@ -245,37 +236,30 @@ def joined(batches: Iterable[Mapping[str, list]]) -> dict[str, list]:
 def expected_seconds(config: TrainingConfig, data_dir: str | pathlib.Path) -> float:
     """About how long training takes on this device: within a factor of two, measured on CPUs.
 
-    It multiplies matrices of the encoder's sizes for a moment. A step took four times its bare
-    products on two CPU cores, and each length of batches ten seconds to compile.
+    A step took four times its bare matrix products on two CPU cores, and each length of batches ten
+    seconds to compile. The products of one token are timed here.
     """
     examples = read_records(split_files(data_dir, config.record_name("train")), config.skip_corrupt)
     lengths = [int(tf.reduce_sum(e["input_mask"])) for e in examples.take(_SAMPLED)]
     ends = (*config.length_buckets, config.max_seq_length)
     padded = [next(end for end in ends if length <= end) for length in lengths]
     tokens = config.batch_size * sum(padded) / len(padded)
-    return 10 * len(set(padded)) + 4 * config.num_steps * tokens * _seconds_per_token(config)
-
-
-def _seconds_per_token(config: TrainingConfig) -> float:
-    """The bare matrix products of a training step, forward and backward, for one token."""
     sizes = config.encoder
     width, inner, num_tokens = sizes.hidden_size, sizes.intermediate_size, 2_048
     dtype = tf.bfloat16 if config.dtype == "mixed_bfloat16" else tf.float32
     left, right = tf.ones([num_tokens, width], dtype), tf.ones([width, inner], dtype)
-    tf.matmul(left, right)[0, 0].numpy()
-    times = []
-    for _ in range(5):
-        begin = time.perf_counter()
-        tf.matmul(left, right)[0, 0].numpy()
-        times.append(time.perf_counter() - begin)
+    tf.matmul(left, right)[0, 0].numpy()  # the first one takes longer
+    times = timeit.repeat(lambda: tf.matmul(left, right)[0, 0].numpy(), number=1, repeat=5)
     products = 2 + 4 * width / inner  # of this size: two of them inner, four square ones
-    return 3 * sizes.num_layers * products * sorted(times)[2] / num_tokens
+    # Forward and backward.
+    per_token = 3 * sizes.num_layers * products * statistics.median(times) / num_tokens
+    return 10 * len(set(padded)) + 4 * config.num_steps * tokens * per_token
 
 
 def predict_function(
     model: EncoderTask,
 ) -> Callable[[Batch], tuple[Mapping[str, tf.Tensor], tf.Tensor]]:
-    """A function from a batch to the model's outputs and the losses of its examples, float [B]."""
+    """From a batch to the model's outputs and the losses of its examples, float [B]."""
 
     def predict(batch: Batch) -> tuple[Mapping[str, tf.Tensor], tf.Tensor]:
         outputs = model(TokenFeatures.from_dict(batch), training=False)

@@ -26,7 +26,7 @@ from mate_tf.training.distribution import (
     is_chief,
 )
 from mate_tf.training.optimizer import OPTIONS, SCHEDULES, BertAdamW
-from mate_tf.training.trainer import Task, Terminated, Termination, Trainer, orbit
+from mate_tf.training.trainer import Progress, Task, Terminated, Termination, Trainer, orbit
 from mate_tf.weights.run import BEST_FOLDER, latest_checkpoint, weights_by_path, write_best
 
 EVALUATIONS_FILE = "evaluations.jsonl"
@@ -54,16 +54,12 @@ def train(
     A run that was interrupted and resumed gives the same weights as one that was not. Call it on
     each worker, in the strategy scope that the model was made in, with a folder that all workers
     see. It gets checkpoints, the weights of the best evaluation in "best", TensorBoard summaries
-    and evaluations.jsonl. Returned are the metrics of the last evaluation; on workers other than
-    the chief only the best's metric.
+    and evaluations.jsonl. Returned are the metrics of the last evaluation.
 
-    Raises:
-        ValueError: if the replicas cannot divide the batches among them, a worker has another
-            config or checkpoint than the chief, or the folder has a checkpoint of another model.
-        FloatingPointError: if the loss or a weight is not finite.
-        OSError: if the disk is full.
-        ConnectionError: if a worker is lost.
-        Terminated: after SIGTERM, once the present step or the last evaluation is saved.
+    ValueError if the replicas cannot divide the batches among them, a worker has another config or
+    checkpoint than the chief, or the folder has a checkpoint of another model; FloatingPointError
+    if the loss or a weight is not finite; OSError if the disk is full; ConnectionError if a worker
+    is lost; Terminated after SIGTERM, once the present step or the last evaluation is saved.
     """
     model_dir = as_path(model_dir)
     with explained(model_dir), Termination() as termination:
@@ -83,13 +79,15 @@ def _train(
     optimizer = make_optimizer(task.model, config)
     trainer = Trainer(task, optimizer, config, termination)
     step = trainer.global_step
-    best = BestSoFar(trainer.losses, config.start_tolerance, trainer.progress.ended)
+    best = BestSoFar(trainer.progress, config.start_tolerance)
     # Given the model itself, tf.train.Checkpoint would leave out what a Keras 3 layer keeps in a
     # dict, without a word.
     weights = {path: weight.value for path, weight in weights_by_path(task.model).items()}
+    among = {id(weight) for weight in task.model.weights}
     checkpoint = tf.train.Checkpoint(
         weights=weights,
-        random_state=_random_state(task.model),
+        # The seeds that dropout advances.
+        random_state=[one.value for one in task.model.variables if id(one) not in among],
         optimizer=[variable.value for variable in optimizer.variables],
         best=best,
     )
@@ -103,9 +101,16 @@ def _train(
             remove_unfinished(written)
         if latest and is_chief() and tf.train.latest_checkpoint(str(model_dir)) is None:
             _write_list(folder, pathlib.Path(latest).name)
-        save = tf.train.CheckpointManager(
-            checkpoint, str(folder), max_to_keep=config.keep_checkpoints
-        ).save
+        keep = config.keep_checkpoints
+        manager = tf.train.CheckpointManager(checkpoint, str(folder), max_to_keep=keep)
+
+        def save_finite() -> int:
+            number = int(step.numpy())
+            # The step's loss was still computed with the weights before it.
+            check_finite(list(weights.values()), number)
+            manager.save(checkpoint_number=number)
+            return number
+
         controller = orbit.Controller(
             global_step=step,
             trainer=trainer,
@@ -120,6 +125,7 @@ def _train(
         # a manager with an interval would save at the first opportunity, not at multiples.
         metrics: dict[str, float] | None = None
         done = int(step.numpy())
+        intervals = (config.eval_interval, config.checkpoint_interval)
         while True:
             # Due also after a resume: a checkpoint does not know its own step's evaluation.
             is_due = done == config.num_steps or done % config.eval_interval == 0
@@ -130,26 +136,19 @@ def _train(
                 break
             if best.last_step == done:
                 best.losses.clear()
-            intervals = (config.eval_interval, config.checkpoint_interval)
             multiples = [(done // interval + 1) * interval for interval in intervals]
             target = min(*multiples, config.num_steps)
             try:
                 controller.train(target, checkpoint_at_completion=False)
             except Terminated:
-                done = int(step.numpy())
-                check_finite(list(weights.values()), done)
-                save(checkpoint_number=done)
+                done = save_finite()
                 ended = "ended at step %d of %d, saved in %s; start again in the same way to go on"
                 logging.warning(ended, done, config.num_steps, model_dir)
                 raise
-            done = target
-            # The step's loss was still computed with the weights before it.
-            check_finite(list(weights.values()), done)
-            if done in (*multiples, config.num_steps):  # the evaluation may be interrupted
-                save(checkpoint_number=done)
+            done = save_finite()  # before the evaluation, which may be interrupted
         if done < config.num_steps:
             logging.info("step %d: stopping, for %s", done, reason)
-            save(checkpoint_number=done)  # again, so that it knows of the last evaluation
+            save_finite()  # again, so that it knows of the last evaluation
         return metrics or controller.evaluate()
 
 
@@ -189,12 +188,6 @@ def make_optimizer(model: keras.Model, config: TrainingConfig) -> BertAdamW:
     return optimizer
 
 
-def _random_state(model: keras.Model) -> list[tf.Variable]:
-    """The seeds that dropout advances: variables of the model, but not among its weights."""
-    weights = {id(variable) for variable in model.weights}
-    return [variable.value for variable in model.variables if id(variable) not in weights]
-
-
 @contextlib.contextmanager
 def explained(model_dir: pathlib.Path) -> Iterator[None]:
     """Adds to an error in a run's training what is left of the run and what to do."""
@@ -205,21 +198,19 @@ def explained(model_dir: pathlib.Path) -> Iterator[None]:
             f"{error}; {_what_is_left(model_dir)}; begin another run, with a lower learning_rate, "
             f"where there is a checkpoint from it (--init_checkpoint={model_dir})"
         ) from error
-    except (OSError, tf.errors.ResourceExhaustedError) as error:
+    except (OSError, *_LOST, tf.errors.ResourceExhaustedError) as error:
         # TensorFlow has only the system's words for it; its other resource is memory.
-        if not any(os.strerror(number) in str(error) for number in _DISK_IS_FULL):
-            raise
-        raise OSError(
-            f"expected room for checkpoints and summaries in {model_dir}, got none; "
-            f"{_what_is_left(model_dir)}; make room and start again in the same way"
-        ) from error
-    except _LOST as error:
-        if not has_several_workers():
-            raise
-        raise ConnectionError(
-            f"expected all workers to answer, got one that does not; {_what_is_left(model_dir)}; "
-            "start all workers again in the same way"
-        ) from error
+        if any(os.strerror(number) in str(error) for number in _DISK_IS_FULL):
+            raise OSError(
+                f"expected room for checkpoints and summaries in {model_dir}, got none; "
+                f"{_what_is_left(model_dir)}; make room and start again in the same way"
+            ) from error
+        if isinstance(error, _LOST) and has_several_workers():
+            raise ConnectionError(
+                "expected all workers to answer, got one that does not; "
+                f"{_what_is_left(model_dir)}; start all workers again in the same way"
+            ) from error
+        raise
 
 
 def check_finite(variables: list[tf.Variable], step: int) -> None:
@@ -239,10 +230,9 @@ def remove_unfinished(folder: pathlib.Path) -> None:
 
 
 def _what_is_left(model_dir: pathlib.Path) -> str:
-    latest = latest_checkpoint(model_dir)
-    if latest is None:
-        return f"there is no checkpoint in {model_dir} yet"
-    return f"the checkpoint of step {latest.rpartition('-')[2]} in {model_dir} is as it was"
+    if latest := latest_checkpoint(model_dir):
+        return f"the checkpoint of step {latest.rpartition('-')[2]} in {model_dir} is as it was"
+    return f"there is no checkpoint in {model_dir} yet"
 
 
 def read_evaluations(model_dir: pathlib.Path) -> list[dict[str, float]]:
@@ -256,22 +246,18 @@ class BestSoFar(tf.train.experimental.PythonState):
     """Which evaluation was the best, the latest, and how many followed the best.
 
     Of two with the same value the one with the lower loss is better, and then the earlier one; one
-    with NaN never is. That of the start, step 0, counts as the same within the tolerance. `losses`
-    are those of the steps since the latest, to which training adds, and `ended` the metrics of the
-    steps since the last point in TensorBoard, where SIGTERM ended them.
+    with NaN never is. That of the start, step 0, counts as the same within the tolerance. The
+    progress has the losses since the latest, and what SIGTERM ended.
     """
 
-    def __init__(
-        self, losses: list[float], tolerance: float = 0.0, ended: list[dict] | None = None
-    ) -> None:
+    def __init__(self, progress: Progress, tolerance: float = 0.0) -> None:
         self.tolerance = tolerance
         self.step = 0
         self.value, self.loss = float("-inf"), float("inf")
         self.start: float | None = None
         self.last_step = -1
         self.num_since = 0
-        self.losses = losses
-        self.ended = [] if ended is None else ended
+        self.losses, self.ended = progress.losses, progress.ended
 
     def add(self, step: int, value: float, loss: float) -> bool:
         """Takes the next evaluation and returns whether it is the best so far."""
@@ -294,7 +280,7 @@ class BestSoFar(tf.train.experimental.PythonState):
                 return f"all is learned (a loss of {mean:.4f}), and the evaluation was no better"
         return ""
 
-    def __str__(self) -> str:
+    def __str__(self) -> str:  # of the log
         if self.start is None:
             return f"best {self.value:.4f} at step {self.step}"
         if self.step == 0:

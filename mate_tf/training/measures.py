@@ -1,7 +1,4 @@
-"""Checks of a folder of records, and measures while a model trains.
-
-table_qa.py has that of table questions. `mate-tf data --label-answer-spans` makes the records of a
-reader of spans.
+"""Checks of a folder of records, and measures while a model trains; table_qa.py has its own.
 
 Shapes: B batch, S sequence, N examples or spans, P predictions.
 """
@@ -59,16 +56,9 @@ def classification_metrics(
     """Scores of N predictions, from 0 to 1 (grammar-guided attention paper, section 4.4).
 
     They are "accuracy", and "precision" and "f1" of each class, averaged by the classes' sizes. The
-    precision of a class that is never predicted is 0. ValueError if there are no labels, or not as
-    many predictions.
+    precision of a class that is never predicted is 0.
     """
-    if not len(labels):
-        raise ValueError("expected at least 1 label, got 0")
     labels, predictions = np.asarray(labels), np.asarray(predictions)
-    if len(labels) != len(predictions):
-        raise ValueError(
-            f"expected a prediction for each of {len(labels)} labels, got {len(predictions)}"
-        )
     number = 1 + max(labels.max(), predictions.max())
     right = np.bincount(labels[labels == predictions], minlength=number)  # [classes]
     support = np.bincount(labels, minlength=number)
@@ -117,41 +107,28 @@ def classification_evaluation(
     wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
     names = config.task.class_names or tuple(map(str, range(config.task.num_classes)))
 
+    def measured(batch: Batch) -> dict[str, Any]:
+        outputs, example_loss = predict(batch)
+        predictions = np.argmax(outputs["class_logits"], axis=-1)  # [B]
+        labels = batch[_CLASS].numpy()[:, 0]  # [B]
+        texts = question_texts(batch, wordpiece)[:NUM_SHOWN]
+        shown = [
+            ShownAnswer(text, names[gold], names[predicted], (), bool(gold == predicted))
+            for text, gold, predicted in zip(texts, labels, predictions, strict=False)
+        ]
+        lists = dict(losses=example_loss.numpy(), predictions=predictions, golds=labels)
+        return dict(shown=shown) | {name: values.tolist() for name, values in lists.items()}
+
     def evaluate() -> dict[str, float | str]:
-        num_shown = 0
-
-        def measured(batch: Batch) -> dict[str, Any]:
-            nonlocal num_shown
-            outputs, example_loss = predict(batch)
-            predictions = np.argmax(outputs["class_logits"], axis=-1)  # [B]
-            labels = batch[_CLASS].numpy()[:, 0]  # [B]
-            shown = list[ShownAnswer]()
-            if num_shown < NUM_SHOWN:
-                texts = question_texts(batch, wordpiece)
-                for text, gold, predicted in zip(texts, labels, predictions, strict=True):
-                    is_right = bool(gold == predicted)
-                    shown.append(ShownAnswer(text, names[gold], names[predicted], (), is_right))
-                num_shown += len(shown)
-            losses = example_loss.numpy().tolist()
-            return dict(
-                losses=losses, predictions=predictions.tolist(), golds=labels.tolist(), shown=shown
-            )
-
         lists = joined(on_workers(batches, measured))
         predictions, golds = lists["predictions"], lists["golds"]
         loss = {"loss": float(np.mean(lists["losses"]))}
-        texts = {"confusion": _confusion(golds, predictions, names)}
+        right, found = ([names[index] for index in indices] for indices in (golds, predictions))
+        texts = {"confusion": confusion_table(right, found, names)}
         texts["answers"] = answers_table(lists["shown"][:NUM_SHOWN])
         return loss | classification_metrics(predictions, golds) | texts
 
     return Evaluation(evaluate, "accuracy")
-
-
-def _confusion(
-    labels: Sequence[int] | np.ndarray, classes: Sequence[int] | np.ndarray, names: Sequence[str]
-) -> str:
-    golds, predicted = ([names[index] for index in indices] for indices in (labels, classes))
-    return confusion_table(golds, predicted, names)
 
 
 def check_span_reading(config: SpanReadingTrainingConfig, data_dir: str | pathlib.Path) -> None:
@@ -179,33 +156,28 @@ def span_reading_evaluation(
     never be. With classes there are "class_accuracy" over all examples, and the text "confusion",
     which class was taken for which. The text "answers" shows the first few.
     """
-    batches = dev_batches(config, data_dir)
-    predict = predict_function(model)
+    batches, predict = dev_batches(config, data_dir), predict_function(model)
     wordpiece = Wordpiece(as_path(data_dir) / "vocab.txt")
 
+    def measured(batch: Batch) -> dict[str, Any]:
+        outputs, example_loss = predict(batch)
+        cells = body_cells(batch["row_ids"], batch["column_ids"])
+        labels = batch["label_ids"]
+        answers = answer_spans(labels, cells, config.task.max_span_length).numpy()  # [B, N]
+        best = np.argmax(outputs["span_logits"], axis=-1)  # [B]
+        labelled = labels.numpy().any(axis=1)
+        is_hit = np.take_along_axis(answers, best[:, None], axis=1)[:, 0]  # [B]
+        result = dict(
+            losses=example_loss.numpy()[labelled].tolist(), hits=is_hit[labelled].tolist()
+        )
+        shown = _shown_answers(config.task, batch, best, is_hit, wordpiece)
+        result["shown"] = [*itertools.islice(itertools.compress(shown, labelled), NUM_SHOWN)]
+        if config.task.num_classes:
+            result["classes"] = np.argmax(outputs["class_logits"], axis=-1).tolist()
+            result["golds"] = batch[_CLASS].numpy()[:, 0].tolist()
+        return result
+
     def evaluate() -> dict[str, float | str]:
-        num_shown = 0
-
-        def measured(batch: Batch) -> dict[str, Any]:
-            nonlocal num_shown
-            outputs, example_loss = predict(batch)
-            cells = body_cells(batch["row_ids"], batch["column_ids"])
-            labels = batch["label_ids"]
-            answers = answer_spans(labels, cells, config.task.max_span_length).numpy()  # [B, N]
-            best = np.argmax(outputs["span_logits"], axis=-1)  # [B]
-            labelled = labels.numpy().any(axis=1)
-            is_hit = np.take_along_axis(answers, best[:, None], axis=1)[:, 0]  # [B]
-            result = dict(losses=example_loss.numpy()[labelled].tolist())
-            result |= dict(hits=is_hit[labelled].tolist(), shown=[], classes=[], golds=[])
-            if num_shown < NUM_SHOWN:
-                shown = _shown_answers(config.task, batch, best, is_hit, wordpiece)
-                result["shown"] = [*itertools.compress(shown, labelled)]
-                num_shown += len(result["shown"])
-            if config.task.num_classes:
-                result["classes"] = np.argmax(outputs["class_logits"], axis=-1).tolist()
-                result["golds"] = batch[_CLASS].numpy()[:, 0].tolist()
-            return result
-
         lists = joined(on_workers(batches, measured))
         hits, classes, gold_classes = lists["hits"], lists["classes"], lists["golds"]
         if not hits:
@@ -216,9 +188,10 @@ def span_reading_evaluation(
             "answers": answers_table(lists["shown"][:NUM_SHOWN]),
         }
         if classes:
-            names = list(map(str, range(config.task.num_classes)))
             results["class_accuracy"] = float(np.mean(np.equal(classes, gold_classes)))
-            results["confusion"] = _confusion(gold_classes, classes, names)
+            right, found = ([*map(str, indices)] for indices in (gold_classes, classes))
+            names = [*map(str, range(config.task.num_classes))]
+            results["confusion"] = confusion_table(right, found, names)
         return results
 
     return Evaluation(evaluate, "span_accuracy")
@@ -277,10 +250,9 @@ def masked_lm_evaluation(
 ) -> Evaluation:
     """An evaluation on the dev split.
 
-    "masked_lm_accuracy" is the share of masked tokens whose first choice is right, and
-    "masked_lm_cell_accuracy" that of those in cells. "masked_lm_loss" is the mean cross-entropy.
-    "next_sentence_accuracy" is the share of examples where the model tells whether the table was
-    drawn at random.
+    "masked_lm_accuracy" and "masked_lm_cell_accuracy" are the shares of masked tokens, and of those
+    in cells, whose first choice is right; "masked_lm_loss" is the mean cross-entropy;
+    "next_sentence_accuracy" how often the model tells whether the table was drawn at random.
     """
 
     def predict(batch: Batch) -> tuple[tf.Tensor, ...]:

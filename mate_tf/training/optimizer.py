@@ -30,8 +30,7 @@ class WarmupLinearDecay(keras.optimizers.schedules.LearningRateSchedule):
     """A rate that rises linearly over the first steps, then falls linearly to zero.
 
     The update after k others has the peak times (k+1) / warmup_steps while k+1 < warmup_steps, and
-    times 1 - (k+1) / num_steps from then on. BERT's published code counts in the same way: only the
-    last update has rate zero.
+    times 1 - (k+1) / num_steps from then on, as in BERT's published code.
     """
 
     def __init__(self, peak: float, num_steps: int, warmup_steps: int = 0):
@@ -69,8 +68,7 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
 
     Create it, and call `build(model.trainable_variables)`, inside the strategy scope. The
     learning_rate is a number, or a schedule of the number of updates; the other arguments are those
-    of TrainingConfig. What is `NOT_DECAYED` does not decay. The head's rate is that of variables
-    whose path does not match `BODY`. The moving average starts from the first update.
+    of TrainingConfig. The moving average starts from the first update.
     """
 
     def __init__(
@@ -144,17 +142,14 @@ class BertAdamW(ChangesSummedGradients, keras.optimizers.Optimizer):
             variable.assign_sub(rate * self.weight_decay_rate * variable)
         # TensorFlow's fused kernel passes over memory once; powers of zero switch off its bias
         # correction.
+        numbers = dict(beta1_power=0.0, beta2_power=0.0, beta1=_BETA_1, beta2=_BETA_2)
+        numbers |= dict(epsilon=_EPSILON, grad=gradient)
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=self._m[index].value.handle,
             v=self._v[index].value.handle,
-            beta1_power=tf.zeros([], variable.dtype),
-            beta2_power=tf.zeros([], variable.dtype),
             lr=rate,
-            beta1=tf.cast(_BETA_1, variable.dtype),
-            beta2=tf.cast(_BETA_2, variable.dtype),
-            epsilon=tf.cast(_EPSILON, variable.dtype),
-            grad=tf.cast(gradient, variable.dtype),
+            **{name: tf.cast(number, variable.dtype) for name, number in numbers.items()},
         )
 
     def get_config(self) -> dict[str, Any]:

@@ -7,8 +7,9 @@ import json
 import os
 import pathlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
+import keras
 import tensorflow as tf
 from absl import logging
 
@@ -18,13 +19,59 @@ from mate_tf.reading.text_files import complete_text_file, read_json
 from mate_tf.records.conversion_file import file_sha256
 from mate_tf.records.splits import QUESTIONS, has_questions, split_files
 from mate_tf.task_configs import model_kind
-from mate_tf.training.config import RunConfig, TableQATrainingConfig
-from mate_tf.training.kinds import TRAINING_KINDS
+from mate_tf.training import measures
+from mate_tf.training.config import (
+    ClassificationTrainingConfig,
+    MaskedLMTrainingConfig,
+    RunConfig,
+    SpanReadingTrainingConfig,
+    TableQATrainingConfig,
+)
+from mate_tf.training.distribution import describe_devices, is_chief
+from mate_tf.training.examples import (
+    build_model,
+    make_task,
+    record_files,
+    records_conversion,
+    save_conversion,
+)
+from mate_tf.training.loop import explained, train
+from mate_tf.training.table_qa import check_table_qa, known_records, table_qa_evaluation
+from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import latest_checkpoint, read_run_config
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
 
 CONFIG_FILE = "config.json"
 INPUTS_FILE = "inputs.json"
 _MAY_CHANGE = ("skip_corrupt", "recompute")  # when a run goes on
+
+
+class TrainingKind(NamedTuple):
+    """The config of a run, and what is done beside its steps."""
+
+    config_class: type[Any]
+    check_data: Callable[..., None]  # ValueError for records that the model cannot learn from
+    dev_evaluation: Callable[..., Any]  # makes what measures the model on the dev split
+
+
+TRAINING_KINDS = {
+    "table_qa": TrainingKind(TableQATrainingConfig, check_table_qa, table_qa_evaluation),
+    "classification": TrainingKind(
+        ClassificationTrainingConfig,
+        measures.check_classification,
+        measures.classification_evaluation,
+    ),
+    "span_reading": TrainingKind(
+        SpanReadingTrainingConfig, measures.check_span_reading, measures.span_reading_evaluation
+    ),
+    "masked_lm": TrainingKind(
+        MaskedLMTrainingConfig, measures.check_masked_lm, measures.masked_lm_evaluation
+    ),
+}
 
 
 def train_run(
@@ -38,35 +85,13 @@ def train_run(
 ) -> dict[str, float]:
     """Trains as the config says, or goes on where the run in the folder stopped.
 
-    Call it in the scope of the strategy to train with.
-
-    Args:
-        config: what is trained, and how.
-        data_dir: the folder of records (`check_examples`).
-        model_dir: the run's folder, new or of the same run.
-        init_checkpoint: weights to start from, as `load_weights` takes them; None for random ones.
-        on_begin: is called by the chief before the first step of a run that was not refused.
-        **load_options: of `load_weights`.
-
-    Raises:
-        FileNotFoundError, ValueError: if data, weights or folder do not fit the config, or another
-            process trains in the folder.
+    Call it in the scope of the strategy to train with. `data_dir` is a folder of records
+    (`check_examples`). Weights to start from and options are as of `load_weights`; without them
+    weights are random. The chief calls `on_begin` before the first step of a run that was not
+    refused. FileNotFoundError or ValueError if data, weights or folder do not fit the config, or
+    another process trains in the folder.
     """
-    import keras
-
-    from mate_tf.training.distribution import describe_devices, is_chief
-    from mate_tf.training.examples import (
-        build_model,
-        make_task,
-        record_files,
-        records_conversion,
-        save_conversion,
-    )
-    from mate_tf.training.known_questions import known_records
-    from mate_tf.training.loop import explained, train
-    from mate_tf.weights.initial import load_weights
-
-    kind = TRAINING_KINDS[model_kind(config.task)]
+    kind, vocab_file = TRAINING_KINDS[model_kind(config.task)], data_dir / "vocab.txt"
     kind.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope(), contextlib.ExitStack() as held:
@@ -74,7 +99,6 @@ def train_run(
         source = None
         begins = latest_checkpoint(model_dir) is None
         if init_checkpoint and begins:
-            vocab_file = data_dir / "vocab.txt"
             report = load_weights(model, init_checkpoint, vocab_file=vocab_file, **load_options)
             logging.info("%s", report)
             source = report.source
@@ -84,7 +108,7 @@ def train_run(
         known = None
         if isinstance(config, TableQATrainingConfig) and config.known_share:
             made = records_conversion(config, data_dir)
-            known = held.enter_context(known_records(made, data_dir / "vocab.txt"))
+            known = held.enter_context(known_records(made, vocab_file))
         task = make_task(config, data_dir, model, evaluation, known)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():
@@ -104,7 +128,7 @@ def train_run(
             )
             save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
-                tf.io.gfile.copy(str(data_dir / "vocab.txt"), unfinished)
+                tf.io.gfile.copy(str(vocab_file), unfinished)
             if begins and on_begin is not None:
                 on_begin()
         logging.info("%s", describe_devices(config.dtype))
@@ -115,10 +139,6 @@ def train_run(
 @contextlib.contextmanager
 def _only_training(model_dir: pathlib.Path) -> Iterator[None]:
     """Holds the folder's lock, where the system has one; it ends with the process."""
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        fcntl = None  # type: ignore[assignment]
     if fcntl is None or is_remote(model_dir):
         yield
         return
@@ -166,11 +186,10 @@ def data_files(files_by_split: Mapping[Any, Sequence[str]]) -> tuple[InputFile, 
 def save_inputs(
     inputs: RunInputs, model_dir: str | pathlib.Path, begins: bool, may_differ: bool = False
 ) -> None:
-    """Writes to a run's folder what the run is made from; a run that goes on must be the same.
+    """Writes to a run's folder what the run is made from; ValueError for a run made from others.
 
     No first weights means those of the run so far. `begins` says whether the run has no checkpoint
-    yet, `may_differ` whether the data may have changed since. ValueError if the run in the folder
-    was made from other records or first weights.
+    yet, `may_differ` whether the data may have changed since.
     """
     path = as_path(model_dir) / INPUTS_FILE
     if begins or not path.exists():
@@ -220,8 +239,7 @@ def save_config(config: RunConfig, model_dir: str | pathlib.Path) -> None:
     if path.exists():
         there = config_values(load_config(model_dir))
         here |= {name: there[name] for name in _MAY_CHANGE}
-        different = differences(there, here)
-        if different:
+        if different := differences(there, here):
             raise ValueError(
                 f"expected the config of the run in {model_dir}, got another: "
                 f"{', '.join(different)}; choose another folder or the same config"

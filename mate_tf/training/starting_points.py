@@ -1,8 +1,7 @@
 """Configs to train with, by name: those that come with the package, those of runs and of files.
 
-STARTING_POINTS are complete configs for the model that comes with the package: from its weights, or
-from scratch, they train on a folder of records that `mate-tf data` made. They are the values that
-model was trained with, as far as they go.
+STARTING_POINTS train, from the package's model or from scratch, on a folder of records that
+`mate-tf data` made. Their values are those that this model was trained with.
 """
 
 import dataclasses
@@ -13,7 +12,7 @@ import math
 import pathlib
 import runpy
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 from mate_tf.config import EncoderConfig, LinformerConfig
 from mate_tf.dataclass_json import PREFIX, apply_overrides
@@ -132,7 +131,7 @@ _CHECKOUT = pathlib.Path(__file__).resolve().parents[2]
 
 @functools.cache
 def presets() -> dict[str, Any]:
-    """The configs that a checkout has beside them: what the presets' functions return, by name."""
+    """The configs that a checkout has beside them, by name."""
     return {name: preset() for name, preset in preset_functions().items()}
 
 
@@ -148,28 +147,20 @@ def preset_functions() -> dict[str, Callable[[], Any]]:
     }
 
 
-class Fitting(NamedTuple):
-    """The starting point that fits a folder of records, and why."""
-
-    name: str
-    reason: str
-
-
-def fitting_starting_point(data_dir: str | pathlib.Path) -> Fitting:
-    """Chooses the starting point by what conversion.json and the training questions say."""
+def fitting_starting_point(data_dir: str | pathlib.Path) -> tuple[str, str]:
+    """The starting point that fits a folder of records, by its conversion.json, and why."""
     conversion = read_conversion(data_dir)
     if conversion.pretraining is not None:
-        return Fitting("masked_words", "the records have masked words")
+        return "masked_words", "the records have masked words"
     if conversion.features.label_answer_spans:
-        return Fitting("span_reading", "the records label the answers' texts")
+        return "span_reading", "the records label the answers' texts"
     if conversion.task in ("TABFACT", "SST2"):
-        return Fitting("classification", f"the records are of {conversion.task}")
+        return "classification", f"the records are of {conversion.task}"
     if conversion.task in ("INTERACTIONS", "JSONL"):
-        for _, question in read_questions(data_dir, "train"):
-            if question.class_index is not None and not question.answers:
-                return Fitting("classification", "the questions have a class_index")
-            break
-    return Fitting("table_questions", "the records are of questions about tables")
+        _, question = next(read_questions(data_dir, "train"))
+        if question.class_index is not None and not question.answers:
+            return "classification", "the questions have a class_index"
+    return "table_questions", "the records are of questions about tables"
 
 
 def run_folder(name: str) -> pathlib.Path | None:
@@ -181,26 +172,20 @@ def run_folder(name: str) -> pathlib.Path | None:
 
 
 def find_config(name: str) -> Any:
-    """A config by its name.
+    """The config of a starting point, a run's folder or config.json, or a .py file with CONFIG.
 
-    Args:
-        name: of a starting point; of a run's folder or its config.json; of a .py file with CONFIG;
-            or, in a checkout of the project, of a preset in experiments/configs.
-
-    FileNotFoundError if there is no such file; ValueError if there is no such config, or the file
-    has none.
+    Or, in a checkout of the project, a preset in experiments/configs. FileNotFoundError if there is
+    no such file; ValueError if there is no such config, or the file has none.
     """
-    if name in STARTING_POINTS:
-        return STARTING_POINTS[name]
-    if name in presets():
-        return presets()[name]
+    known = STARTING_POINTS | presets()
+    if name in known:
+        return known[name]
     if (folder := run_folder(name)) is not None:
         return load_config(folder)
     if not name.endswith(".py"):
-        known = ", ".join([*STARTING_POINTS, *presets()])
         raise ValueError(
-            f"expected --config to be one of {known}; a run's folder, or a .py file with CONFIG; "
-            f"got {name!r}"
+            f"expected --config to be one of {', '.join(known)}; a run's folder, or a .py file "
+            f"with CONFIG; got {name!r}"
         )
     if not pathlib.Path(name).is_file():
         raise FileNotFoundError(f"expected a file with CONFIG at {name!r}, found none")
@@ -216,10 +201,9 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
     """A starting point with the steps, length and number of classes that fit a folder's records.
 
     Fewer than 10,000 training questions take fewer steps, in proportion to their number to the
-    power of 0.6, and at least 40: about table questions, 100 take 76 steps and 1,000 take 301. From
-    the package's model, `from_default`, as many again learn from known questions, and the weights
-    are averaged with its own. A folder that does not say how it was made leaves the starting point
-    as it is.
+    power of 0.6, and at least 40. From the package's model, `from_default`, as many again learn
+    from known questions, and the weights are averaged with its own. A folder that does not say how
+    it was made leaves the starting point as it is.
     """
     config = STARTING_POINTS[name]
     if not has_conversion(data_dir):
@@ -262,10 +246,10 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
 
 def make_config(name: str, architecture: str | None, overrides: list[str]) -> Any:
     """A config of `find_config` with an architecture of mate_tf/presets.py and changed values."""
-    return changed(find_config(name), name, architecture, overrides)
+    return changed(find_config(name), architecture, overrides)
 
 
-def changed(config: Any, name: str, architecture: str | None, overrides: list[str]) -> Any:
+def changed(config: Any, architecture: str | None, overrides: list[str]) -> Any:
     """A config, or of a PointR its pointer, with an architecture, if any, and changed values."""
     if architecture is None:
         return apply_overrides(config, overrides)
@@ -278,12 +262,10 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
         attention = dataclasses.replace(encoder.attention, sequence_length=stage.max_seq_length)
         encoder = dataclasses.replace(encoder, attention=attention)
         changes = {"encoder": encoder, "length_buckets": ()}
-        lengths = [
-            override.replace("max_seq_length", "encoder.attention.sequence_length", 1)
-            for override in overrides
-            if override.startswith(f"{PREFIX}{prefix}max_seq_length=")
-        ]
-        overrides = [*lengths, *overrides]
+        is_length = f"{PREFIX}{prefix}max_seq_length="
+        lengths = [one for one in overrides if one.startswith(is_length)]
+        its = "encoder.attention.sequence_length"
+        overrides = [*(one.replace("max_seq_length", its, 1) for one in lengths), *overrides]
     if prefix:
         changes = {"point": dataclasses.replace(stage, **changes)}
     return apply_overrides(config, overrides, **changes)
@@ -291,17 +273,15 @@ def changed(config: Any, name: str, architecture: str | None, overrides: list[st
 
 def check_kind(config: Any, name: str, program: str) -> None:
     """ValueError for a config that "finetune", "pretrain", "pointr" or "train" does not train."""
-    kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
     is_pointr = hasattr(config, "point")
-    programs = ("pointr",) if is_pointr else (kind, "train")
-    if program in programs:
-        return
-    if is_pointr:
+    if is_pointr and program != "pointr":
         raise ValueError(
             f"expected a config of one model, got {name} with the two stages of a PointR, which "
             "mate_tf.pointr.pipeline.Pipeline trains"
         )
-    raise ValueError(
-        f"expected a preset that this program trains, got {name}; "
-        f"`mate-tf train --config={name}` trains it"
-    )
+    kind = "pretrain" if isinstance(config, MaskedLMTrainingConfig) else "finetune"
+    if not is_pointr and program not in (kind, "train"):
+        raise ValueError(
+            f"expected a preset that this program trains, got {name}; "
+            f"`mate-tf train --config={name}` trains it"
+        )

@@ -6,9 +6,12 @@ Without it the model is measured on the records alone.
 Shapes: B batch, S sequence.
 """
 
+import contextlib
 import functools
+import gzip
 import itertools
 import pathlib
+import tempfile
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -19,15 +22,21 @@ from absl import logging
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.decoding import Asked, decode_cells
+from mate_tf.datasets.json_lines import read_json_lines
+from mate_tf.datasets.tasks import TASKS
 from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.evaluation.scoring import is_correct, score
+from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.paths import as_path
+from mate_tf.records.conversion import convert_all
+from mate_tf.records.conversion_file import Conversion
 from mate_tf.records.records import name_example
-from mate_tf.records.splits import has_questions, read_questions
+from mate_tf.records.splits import has_questions, read_questions, split_file, split_writer
 from mate_tf.tables.operators import ABSENT, OPERATORS, operators_by_id
+from mate_tf.tables.part_of_speech import load_tagger
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
@@ -43,6 +52,7 @@ from mate_tf.training.examples import (
     question_texts,
     records_conversion,
 )
+from mate_tf.weights.folder import KNOWN_QUESTIONS
 
 # The score by which the best evaluation is chosen, where it is not the denotation accuracy.
 _BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1", "LINKED_JSONL": "hits_at_1"}
@@ -54,8 +64,8 @@ def check_table_qa(config: TableQATrainingConfig, data_dir: str | pathlib.Path) 
     """As `check_examples`, with further reasons for a ValueError.
 
     These are a histogram row with `cell_cross_entropy`; an unknown aggregation; an example without
-    the labels that training needs; and an example of the dev split whose question is missing. With
-    `mask_examples_without_labels` one warning counts those without labels instead.
+    the labels that training needs, unless `mask_examples_without_labels` makes it a warning; and an
+    example of the dev split whose question is missing.
     """
     dev_questions = None
     if has_questions(data_dir, "dev"):
@@ -133,9 +143,8 @@ def table_qa_evaluation(
     (mate_tf/evaluation/scoring.py) over the questions with a gold answer. A question without an
     example counts as wrong. Without dev.jsonl the scores are "cell_accuracy", how often the cells
     are exactly the labelled ones, and "aggregation_accuracy", how often the likeliest operator is
-    right where the records tell it. Texts are "answers", the first few, and of a model that
-    aggregates "confusion", which aggregation was taken for which, where the data says which is
-    right. ValueError if no question of the dev split has a gold answer.
+    right where the records tell it. Texts are "answers", the first few, and "confusion" of known
+    aggregations. ValueError if no question of the dev split has a gold answer.
     """
     limit = config.eval_questions
     from_records = not has_questions(data_dir, "dev")
@@ -161,26 +170,26 @@ def table_qa_evaluation(
     conversion = records_conversion(config, data_dir)
     task, histogram_row = conversion.task or "JSONL", conversion.features.histogram_row
 
-    def evaluate() -> dict[str, float | str]:
-        def measured(batch: Batch) -> dict[str, Any]:
-            outputs, example_loss = predict(batch)
-            # Without a labelled cell or a number there is nothing to measure.
-            labelled = batch["label_ids"].numpy().any(axis=1)
-            needs_labels = config.task.needs_labels or not config.task.operators
-            if config.task.is_weakly_supervised or not needs_labels:
-                labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
-            keys = [key.decode() for key in batch["question_id"].numpy().flat]
-            tables, questions = zip(*(asked[key] for key in keys), strict=True)
-            features, texts = TokenFeatures.from_dict(batch), [one.text for one in questions]
-            question_batch = Asked(tables, features, histogram_row=histogram_row, questions=texts)
-            answers = [one.to_dict() for one in decode_cells(config.task, outputs, question_batch)]
-            losses = example_loss.numpy()[labelled].tolist()
-            result = {"losses": losses, "keys": keys, "answers": answers, "operators": []}
-            if "aggregation_logits" in outputs:
-                likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
-                result["operators"] = [config.task.operators[index] for index in likeliest]
-            return result
+    def measured(batch: Batch) -> dict[str, Any]:
+        outputs, example_loss = predict(batch)
+        # Without a labelled cell or a number there is nothing to measure.
+        labelled = batch["label_ids"].numpy().any(axis=1)
+        needs_labels = config.task.needs_labels or not config.task.operators
+        if config.task.is_weakly_supervised or not needs_labels:
+            labelled |= np.isfinite(batch["answer"].numpy()[:, 0])
+        keys = [key.decode() for key in batch["question_id"].numpy().flat]
+        tables, questions = zip(*(asked[key] for key in keys), strict=True)
+        features, texts = TokenFeatures.from_dict(batch), [one.text for one in questions]
+        question_batch = Asked(tables, features, histogram_row=histogram_row, questions=texts)
+        answers = [one.to_dict() for one in decode_cells(config.task, outputs, question_batch)]
+        losses = example_loss.numpy()[labelled].tolist()
+        result = {"losses": losses, "keys": keys, "answers": answers}
+        if "aggregation_logits" in outputs:
+            likeliest = np.argmax(outputs["aggregation_logits"], axis=-1)  # [B]
+            result["operators"] = [config.task.operators[index] for index in likeliest]
+        return result
 
+    def evaluate() -> dict[str, float | str]:
         ids = [question.question_id for _, question in pairs]
         predictions = dict.fromkeys(ids, Answer(answered=False, error="has no example"))
         lists = joined(on_workers(batches, measured))
@@ -198,6 +207,26 @@ def table_qa_evaluation(
 
     best_by = "cell_accuracy" if from_records else _BEST_BY.get(task, "denotation_accuracy")
     return Evaluation(evaluate, best_by)
+
+
+@contextlib.contextmanager
+def known_records(conversion: Conversion, vocab_file: pathlib.Path) -> Iterator[str]:
+    """Yields a temporary file of records of known questions, made like those of a folder.
+
+    Training from the package's model mixes them in, so that it forgets nothing. They were written
+    for this project (experiments/demo_data/known_questions.py); each is of a kind that this model
+    was trained on. Those that do not fit into a sequence are left out.
+    """
+    tagger = load_tagger(conversion.tagger) if conversion.tagger else None
+    builder = FeatureBuilder(Wordpiece(vocab_file), conversion.features, tagger)
+    with tempfile.TemporaryDirectory() as folder:
+        questions = pathlib.Path(folder, "known.jsonl")
+        questions.write_bytes(gzip.decompress(KNOWN_QUESTIONS.read_bytes()))
+        pairs = read_json_lines(questions)
+        with split_writer(folder, "known") as write:
+            for outcome in convert_all(TASKS["JSONL"], builder, pairs, is_training=True):
+                write(outcome)
+        yield split_file(folder, "known", ".tfrecord")
 
 
 def _questions_of_records(

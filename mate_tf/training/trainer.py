@@ -30,24 +30,16 @@ _KNOWN = "known_loss"
 
 @dataclasses.dataclass(frozen=True)
 class Task:
-    """A model, what it learns from, and how it is measured.
+    """A model, what it learns from, and how it is measured."""
 
-    Attributes:
-        model: an EncoderTask, or another built model with its `model_inputs`, `compute_task_loss`
-            and `normalized_by`. The loss is the mean over the batch's examples, or a sum over
-            "mean_NAME". Of the other losses the mean is logged.
-        train_dataset: from the number of steps made so far to the endless batches that follow;
-            their order must depend on the seed only.
-        evaluate: metrics on held-out data, and texts in Markdown, by name.
-        best_by: the metric of `evaluate` by which the best evaluation is chosen; more is better.
-        known_share: the share of the batches that are of known questions (`is_known`).
-    """
-
+    # An EncoderTask, or another built model with its `model_inputs`, `compute_task_loss` and
+    # `normalized_by`. The loss is the mean over the batch's examples, or a sum over "mean_NAME".
     model: Any
+    # From the number of steps made so far to the endless batches that follow.
     train_dataset: Callable[[int], tf.data.Dataset]
-    evaluate: Callable[[], Mapping[str, float | str]]
-    best_by: str
-    known_share: float = 0.0
+    evaluate: Callable[[], Mapping[str, float | str]]  # metrics, and texts in Markdown, by name
+    best_by: str  # the metric by which the best evaluation is chosen; more is better
+    known_share: float = 0.0  # of the batches: those of known questions
 
     def is_known(self, step: int) -> bool:
         """Whether a step, which counts from 1, learns from known questions."""
@@ -88,12 +80,7 @@ Gradients = tuple[list[tf.Tensor | None], dict[str, tf.Tensor]]
 
 
 def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: int) -> Gradients:
-    """Computes a batch in P parts, in a loop, and averages the results.
-
-    If the loss is a mean over examples, the result is that of the whole batch. Call it in a graph,
-    where `compute`, from a batch to its gradients and means, is traced once. Tensors of the batch
-    are [B, ...], and B is a multiple of P.
-    """
+    """The means over a batch, tensors [B, ...], computed in P parts, in a loop of a graph."""
     if num_parts == 1:
         return compute(batch)
     parts = {
@@ -109,7 +96,7 @@ def accumulate(compute: Callable[[Batch], Gradients], batch: Batch, num_parts: i
     zeros = [tf.zeros(kind.shape, kind.dtype) for kind in kinds if kind is not None]
 
     def add(index: tf.Tensor, sums: list[tf.Tensor]) -> tuple[tf.Tensor, list[tf.Tensor]]:
-        tensors = [tensor for tensor in tf.nest.flatten(traced(part(index))) if tensor is not None]
+        tensors = (tensor for tensor in tf.nest.flatten(traced(part(index))) if tensor is not None)
         return index + 1, [total + tensor for total, tensor in zip(sums, tensors, strict=True)]
 
     # In parallel the parts would need the memory of the whole.
@@ -126,15 +113,14 @@ class Progress:
 
     Metrics are tensors or numbers; "num_examples" and "num_tokens" are counts, the others are
     averaged over the steps that have them: each has a "loss" or a "known_loss". Tensors are read
-    only when a line is due, so that steps can overlap. `num_steps` are those of the whole run, for
-    the time left. `ended` are the metrics of a stretch that SIGTERM ended, which belong to the next
-    summary.
+    only when a line is due, so that steps can overlap. `ended` are the metrics of a stretch that
+    SIGTERM ended, which belong to the next summary.
     """
 
     def __init__(
         self, num_steps: int, seconds: float = 5.0, clock: Callable[[], float] = time.monotonic
     ):
-        self._num_steps = num_steps
+        self._num_steps = num_steps  # of the whole run
         self._seconds = seconds
         self._clock = clock
         self._began = clock()
@@ -147,7 +133,7 @@ class Progress:
         """Begins a stretch of steps; the time between stretches counts only for the time left."""
         self._started = self._line_started = self._clock()
         self._steps: list[Mapping] = []
-        self._line: list[Mapping] = []
+        self._num_logged = 0
 
     def end_early(self) -> None:
         """Keeps the steps since `start` for the next summary."""
@@ -156,12 +142,11 @@ class Progress:
     def add(self, step: int, metrics: Mapping) -> None:
         """Takes the metrics of a step, whose number counts from 1."""
         self._steps.append(metrics)
-        self._line.append(metrics)
         self._steps_done += 1
         if self._clock() - self._line_started >= self._seconds:
-            means = self._summary(self._line, self._line_started)
+            means = self._summary(self._steps[self._num_logged :], self._line_started)
             logging.info("%s", self._format(step, means))
-            self._line, self._line_started = [], self._clock()
+            self._num_logged, self._line_started = len(self._steps), self._clock()
 
     def summary(self) -> dict[str, float]:
         """Means of the metrics, and examples and tokens a second, since `start`."""
@@ -193,8 +178,7 @@ class Progress:
         return means | {f"{name}_per_second": count / seconds for name, count in counts.items()}
 
     def _format(self, step: int, means: Mapping[str, float]) -> str:
-        elapsed = self._clock() - self._began
-        left = elapsed / self._steps_done * (self._num_steps - step)
+        left = (self._clock() - self._began) / self._steps_done * (self._num_steps - step)
         losses = {"loss": "loss", _KNOWN: "loss of known questions"}
         shown = (f"{text} {means[name]:.4f}" for name, text in losses.items() if name in means)
         return (
@@ -231,11 +215,6 @@ class Trainer(_AbstractTrainer):
         self._batches: Iterator[Batch] | None = None
 
     @property
-    def losses(self) -> list[float]:
-        """Those of all steps so far that are not on known questions; others may clear the list."""
-        return self.progress.losses
-
-    @property
     def global_step(self) -> tf.Variable:
         """The number of updates made."""
         return self._optimizer.iterations.value
@@ -252,9 +231,8 @@ class Trainer(_AbstractTrainer):
             for metrics in self._train_steps(min(self._steps_per_loop, last - done)):
                 done += 1
                 if self._task.is_known(done):
-                    metrics = {
-                        _KNOWN if name == "loss" else name: metrics[name] for name in metrics
-                    }
+                    metrics = {**metrics, _KNOWN: metrics["loss"]}
+                    del metrics["loss"]
                 self.progress.add(done, metrics)
             # The same on all workers after the same step.
             if sum_over_workers([self._termination.is_asked])[0]:

@@ -1,8 +1,7 @@
 """The folders of models that answer: exported ones, runs, the package's, the Hugging Face Hub's.
 
 An exported model is a SavedModel with a folder of weights in `assets.extra`. Slow imports are
-inside the functions that need them, so that a wrong name is reported at once. Those of the Hub are
-downloaded and uploaded by name (the extra "hub").
+inside the functions that need them, so that a wrong name is reported at once.
 """
 
 import dataclasses
@@ -25,7 +24,7 @@ CONFIG_FILE = f"{EXTRA}/config.json"
 VOCAB_FILE = f"{EXTRA}/vocab.txt"
 SIGNATURES_FILE = f"{EXTRA}/signatures.txt"
 WARM_UP_FILE = f"{EXTRA}/tf_serving_warmup_requests"  # as TensorFlow Serving calls it
-CALIBRATION_FILE = "calibration.json"
+CALIBRATION_FILE = "calibration.json"  # of the weights, by training or `mate-tf calibrate`
 # A run reduced to its weights (`export_weights`); its README.md describes it.
 DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
 # Of the kinds that it knows: JSON Lines for training from it (experiments/demo_data).
@@ -34,7 +33,7 @@ SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or anoth
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 # What is read of a folder of the Hub: no pickles and no code.
 _HUB_FILES = (
-    *("config.json", "conversion.json", "calibration.json", "vocab.txt", "model.onnx"),
+    *("config.json", "conversion.json", CALIBRATION_FILE, "vocab.txt", "model.onnx"),
     *("*.safetensors", "*.safetensors.index.json"),
 )
 
@@ -56,10 +55,7 @@ def described_in(directory: str | pathlib.Path) -> pathlib.Path:
 
 
 def check_named(path: str) -> None:
-    """FileNotFoundError where a path leads to no model, and is no name for one on the Hub.
-
-    It looks at names only, so that a wrong one does not wait for TensorFlow.
-    """
+    """FileNotFoundError where a path leads to no model, and is no name for one on the Hub."""
     folder = pathlib.Path(path)
     if (folder / SAVED_MODEL).is_file():
         check_exported(folder)
@@ -137,12 +133,7 @@ def check_calibrates(directory: str | pathlib.Path) -> None:
 
 
 def write_calibration(directory: str | pathlib.Path, calibration: "Calibration") -> None:
-    """Stores a calibration in a model's folder, in place of an earlier one.
-
-    Raises:
-        FileNotFoundError: if the folder is neither an exported model nor a run.
-    """
-    directory = pathlib.Path(directory)
+    """Stores a calibration in a model's folder; FileNotFoundError as `check_calibrates`."""
     check_calibrates(directory)
     text = json.dumps(dataclasses.asdict(calibration), indent=2) + "\n"
     with complete_text_file(described_in(directory) / CALIBRATION_FILE) as file:
@@ -150,11 +141,7 @@ def write_calibration(directory: str | pathlib.Path, calibration: "Calibration")
 
 
 def read_calibration(directory: str | pathlib.Path) -> "Calibration | None":
-    """The calibration in the folder of an exported model or of a run; None without one.
-
-    Raises:
-        ValueError: if the file is not one of `write_calibration`.
-    """
+    """The calibration of an exported model or a run; None without one, ValueError for another."""
     from mate_tf.answers.calibration import calibration_in
 
     return calibration_in(described_in(directory) / CALIBRATION_FILE)
@@ -168,18 +155,10 @@ def is_hub_name(name: str) -> bool:
 def download(name: str, revision: str | None = None) -> pathlib.Path:
     """Downloads a model's folder, or finds it in the local cache, and checks its checksums.
 
-    The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. The folder
-    has what the model has of config.json, conversion.json, calibration.json, vocab.txt, model.onnx
-    and safetensors.
-
-    Args:
-        name: such as "google/tapas-base-finetuned-wtq".
-        revision: a commit, branch or tag; only a commit cannot change. None for the newest.
-
-    Raises:
-        ModuleNotFoundError: without huggingface_hub.
-        OSError: if there is no such model or revision, no network and nothing in the cache, or a
-            file is not what the Hub has.
+    The cache is huggingface_hub's (HF_HOME), and the only place with HF_HUB_OFFLINE=1. Names are
+    such as "google/tapas-base-finetuned-wtq"; a revision is a commit, branch or tag, and only a
+    commit cannot change. ModuleNotFoundError without huggingface_hub; OSError if there is no such
+    model or revision, no network and nothing in the cache, or a file is not what the Hub has.
     """
     hub = import_extra("huggingface_hub", "hub", f"to download {name!r}").HfApi()
     try:

@@ -1,6 +1,11 @@
-"""Weights to start from, wherever they are: Hugging Face, the Hub, a TF1 checkpoint or a run."""
+"""Weights to start from, wherever they are: Hugging Face, the Hub, a TF1 checkpoint or a run.
 
+Of a Hugging Face folder of BERT or TAPAS config.json and safetensors are read.
+"""
+
+import dataclasses
 import functools
+import json
 import math
 import pathlib
 import re
@@ -8,23 +13,29 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import keras
+import numpy as np
 import tensorflow as tf
 from absl import logging
 
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, LinformerConfig, read_json_object
+from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.wordpiece import read_vocabulary
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.paths import as_path
-from mate_tf.task_configs import TableQAConfig, TaskConfig
-from mate_tf.weights.folder import find_tf1_checkpoint, kind_of_weights, locate_weights
-from mate_tf.weights.hugging_face import (
-    hugging_face_config,
-    hugging_face_task_config,
-    load_hugging_face,
-    read_config,
-    weight_files,
+from mate_tf.tables.operators import TAPAS_OPERATORS
+from mate_tf.task_configs import (
+    ClassificationConfig,
+    MaskedLMConfig,
+    TableQAConfig,
+    TaskConfig,
 )
-from mate_tf.weights.loading import LoadReport, assign_variables, check_num_heads
+from mate_tf.weights.folder import find_tf1_checkpoint, kind_of_weights, locate_weights
+from mate_tf.weights.loading import (
+    LoadReport,
+    assign_variables,
+    check_num_heads,
+    variables_by_name,
+)
 from mate_tf.weights.run import load_run, open_safetensors
 
 Shapes = Sequence[Sequence[int]]
@@ -37,8 +48,7 @@ _NOT_WEIGHTS = ("/adam_m", "/adam_v", "/accum")
 _COUNTERS = ("global_step", "counter")
 # TAPAS has its mark of an empty text in the place of BERT's first unused piece.
 _SAME = {"[EMPTY]", "[unused0]"}
-# The heads of published models, and the options that use them. A token head alone does not say
-# which task it is for: the releases' classifiers have one too, with its columns.
+# The heads of published models, and the options that use them. All have one of tokens.
 _HEADS = {
     r"output_(weights|bias)_agg": "operators of TableQAConfig",
     r"output_(weights|bias)_cls": "ClassificationConfig or num_classes of SpanReadingConfig",
@@ -47,6 +57,50 @@ _HEADS = {
     r"loss/(start|end)_output_(weights|bias)": "kind='boundary' of SpanReadingConfig",
 }
 _COLUMNS = {r"column_output_(weights|bias)": "select_one_column of TableQAConfig"}
+_CONFIG = "config.json"
+# Where TapasConfig names a field of TableQAConfig in another way; null stands for the default.
+_TABLE_QA = {
+    "positive_weight": "positive_label_weight",
+    "cell_select_pref": "cell_selection_preference",
+}
+# What it has besides, in its names, is read as what a release's configuration names.
+_GONE = {
+    "average_logits_per_cell": "average_logits_per_cell",
+    "use_gumbel_for_cells": "use_gumbel_for_cells",
+    "use_gumbel_for_aggregation": "use_gumbel_for_agg",
+    "aggregation_temperature": "agg_temperature",
+    "aggregation_loss_weight": "aggregation_loss_importance",
+    "answer_loss_importance": "answer_loss_importance",
+}
+# Where TapasConfig's default differs from ours.
+_TAPAS_DEFAULTS = {
+    "use_answer_as_supervision": False,
+    "max_num_rows": 64,
+    "max_num_columns": 32,
+}
+_WEIGHTS = "model.safetensors"
+_SHARDS = "model.safetensors.index.json"
+_PICKLES = ("pytorch_model.bin", "pytorch_model.bin.index.json", "tf_model.h5")
+_RENAMED = (
+    (r"^(bert|tapas)\.", ""),
+    (r"^aggregation_classifier\.weight$", "output_weights_agg"),
+    (r"^aggregation_classifier\.bias$", "output_bias_agg"),
+    (r"^classifier\.weight$", "output_weights_cls"),
+    (r"^classifier\.bias$", "output_bias_cls"),
+    # One bias under two names, of which a file may hold either or both.
+    (r"^cls\.predictions\.(decoder\.)?bias$", "cls.predictions.output_bias"),
+    (r"^cls\.seq_relationship\.weight$", "cls.seq_relationship.output_weights"),
+    (r"^cls\.seq_relationship\.bias$", "cls.seq_relationship.output_bias"),
+    (r"^(embeddings|encoder|pooler)\.", r"bert.\1."),
+    (r"\.layer\.(\d+)\.", r".layer_\1."),
+    (r"embeddings(_\d)?\.weight$", r"embeddings\1"),
+    (r"LayerNorm\.weight$", "LayerNorm.gamma"),
+    (r"LayerNorm\.bias$", "LayerNorm.beta"),
+    (r"(dense|query|key|value)\.weight$", r"\1.kernel"),
+)
+_DECODER = "cls/predictions/decoder/weight"
+_WORD_BIAS = "cls/predictions/output_bias"
+_WORDS = "bert/embeddings/word_embeddings"
 
 
 def load_weights(
@@ -60,22 +114,16 @@ def load_weights(
 ) -> LoadReport:
     """Loads published weights, or those of a run, into a model; says what was loaded and what not.
 
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        path: a Hugging Face folder of BERT or TAPAS, the name of one on the Hub, a TF1 checkpoint
-            of BERT, TAPAS or MATE (its prefix or folder), or a run's folder.
-        revision: of a name on the Hub, as `download` takes it.
-        vocab_file: the data's vocabulary, compared with a vocab.txt beside the weights. It is also
-            needed to make BERT's weights fit for positions that restart in each cell (`cls_id` of
-            `assign_variables`).
-        reset_heads: as `assign_variables` takes it.
-        require_all: the same.
+    The model is a built `TableEncoder` or has one as `.encoder`. The path is a Hugging Face folder
+    of BERT or TAPAS, the name of one on the Hub, which may have a revision, a TF1 checkpoint of
+    BERT, TAPAS or MATE (its prefix or folder), or a run's folder. The data's vocabulary is compared
+    with a vocab.txt beside the weights, and makes BERT's weights fit for positions that restart in
+    each cell. `reset_heads` leaves everything but the encoder at its initial value; `require_all`
+    makes it an error that the weights lack a variable.
 
-    Raises:
-        FileNotFoundError: if there are no weights.
-        ModuleNotFoundError, OSError: as `download`.
-        ValueError: if they do not fit the model or the vocabulary, or there is a revision for
-            weights that are not on the Hub.
+    FileNotFoundError if there are no weights; ModuleNotFoundError and OSError as `download`;
+    ValueError if they do not fit the model or the vocabulary, or there is a revision for weights
+    that are not on the Hub.
     """
     location = locate_weights(path, revision)
     folder = location if location.is_dir() else location.parent
@@ -125,6 +173,145 @@ def load_tf1_checkpoint(
     return assign_variables(model, tensors, prefix, **options)
 
 
+def hugging_face_config(directory: str | pathlib.Path, **overrides: Any) -> EncoderConfig:
+    """The configuration of the encoder in a folder with config.json of a BERT or TAPAS model.
+
+    The overrides are fields of `EncoderConfig` that the file does not know, such as attention.
+    FileNotFoundError, or ValueError for another kind of model or a value of the wrong type.
+    """
+    config = read_config(directory)
+    values: dict[str, Any] = {"activation": "gelu"}
+    if config["model_type"] == "tapas" and not config.get("reset_position_index_per_cell", True):
+        values["position"] = "absolute"
+    path = pathlib.Path(directory) / _CONFIG
+    return EncoderConfig.from_bert_config(path, **(values | overrides))
+
+
+def hugging_face_task_config(
+    directory: str | pathlib.Path,
+) -> TableQAConfig | ClassificationConfig | MaskedLMConfig | None:
+    """The head that the folder describes; None for a model with another head or none.
+
+    TapasForQuestionAnswering keeps the limits of 64 rows and 32 columns that it was trained with
+    (ids beyond count as the last), and its means that count padding; `published_model` lifts the
+    limits. Errors are those of `hugging_face_config`; ValueError also for other aggregations.
+    """
+    config = read_config(directory)
+    architectures = config.get("architectures") or []
+    if any(name.endswith("ForSequenceClassification") for name in architectures):
+        # The labels' names are there only where they are not the default, two.
+        count = len(config.get("id2label") or {}) or config.get("num_labels") or 2
+        return ClassificationConfig(num_classes=count)
+    if any(name.endswith("ForMaskedLM") for name in architectures):
+        return MaskedLMConfig(next_sentence=False)
+    if "BertForPreTraining" in architectures:
+        return MaskedLMConfig()
+    if "TapasForQuestionAnswering" in architectures:
+        return _table_qa_config(config, pathlib.Path(directory) / _CONFIG)
+    return None
+
+
+def read_config(directory: str | pathlib.Path) -> dict[str, Any]:
+    """The config.json of a BERT or TAPAS folder; FileNotFoundError or ValueError."""
+    path = existing(directory, _CONFIG)
+    config = read_json_object(path)
+    kind = config.get("model_type")
+    if kind not in ("bert", "tapas"):
+        raise ValueError(f"expected model_type 'bert' or 'tapas' in {path}, got {kind!r}")
+    return config
+
+
+def existing(directory: str | pathlib.Path, name: str) -> pathlib.Path:
+    """A file of a folder; FileNotFoundError where it is missing."""
+    path = pathlib.Path(directory) / name
+    if not path.is_file():
+        raise FileNotFoundError(f"expected {name} in {directory}")
+    return path
+
+
+def _table_qa_config(config: dict[str, Any], path: pathlib.Path) -> TableQAConfig:
+    labels = config.get("aggregation_labels")
+    expected = list(TAPAS_OPERATORS)
+    names = [labels[key] for key in sorted(labels, key=int)] if labels else expected
+    count = config.get("num_aggregation_labels") or 0
+    require(names == expected, f"expected aggregation_labels {expected} in {path}, got {names}")
+    require(
+        count in (0, len(names)),
+        f"expected num_aggregation_labels of 0 or {len(names)} in {path}, got {count}",
+    )
+    fields = (field.name for field in dataclasses.fields(TableQAConfig))
+    given = {name: config.get(_TABLE_QA.get(name, name)) for name in fields}
+    given |= {ours: config.get(name) for name, ours in _GONE.items()}
+    values = {name: value for name, value in given.items() if value is not None}
+    values = _TAPAS_DEFAULTS | values | {"operators": names[:count]}
+    values["cell_loss_importance"] = 0.0 if config.get("disable_per_token_loss") else 1.0
+    values["answer_loss_cutoff"] = config.get("answer_loss_cutoff")
+    values["count_padding"] = True
+    return from_dict(TableQAConfig, values, f"the configuration of {path}")
+
+
+def load_hugging_face(
+    model: keras.layers.Layer, directory: str | pathlib.Path, **options: Any
+) -> LoadReport:
+    """Loads a Hugging Face folder into a model; the options are of `assign_variables`."""
+    config = read_config(directory)
+    check_num_heads(model, config.get("num_attention_heads"), pathlib.Path(directory) / _CONFIG)
+    shards = weight_files(directory)
+    tensors: dict[str, Any] = {}
+    for path in shards:
+        file = open_safetensors(path)
+        for stored in file.keys():  # noqa: SIM118, a safetensors file is no mapping
+            name = _tf1_name(stored)
+            if not name.endswith("position_ids"):
+                tensors[name] = functools.partial(_read, file, stored, name)
+    source = str(shards[0] if len(shards) == 1 else existing(directory, _SHARDS))
+    if _DECODER in tensors and _WORD_BIAS in variables_by_name(model):
+        decoder = tensors.pop(_DECODER)()
+        # Here words are predicted with their embeddings.
+        if _WORDS not in tensors or not np.array_equal(decoder, tensors[_WORDS]()):
+            raise ValueError(
+                "expected cls.predictions.decoder.weight to equal the word embeddings in "
+                f"{source}, got another; a decoder of its own has no place in a model here"
+            )
+    return assign_variables(model, tensors, source, **options)
+
+
+def weight_files(directory: str | pathlib.Path) -> list[pathlib.Path]:
+    """The files that hold the weights."""
+    directory = pathlib.Path(directory)
+    if (directory / _WEIGHTS).is_file():
+        return [directory / _WEIGHTS]
+    if not (directory / _SHARDS).is_file():
+        pickles = [name for name in _PICKLES if (directory / name).is_file()]
+        raise FileNotFoundError(
+            f"expected {_WEIGHTS} in {directory}"
+            + (f", which has {', '.join(pickles)}" if pickles else "")
+            + "; only safetensors are read: take a revision that has them (of many models one of "
+            "a conversion's pull request, refs/pr/1 or another number), or write them with "
+            "transformers' from_pretrained and save_pretrained"
+        )
+    try:
+        files = json.loads((directory / _SHARDS).read_text(encoding="utf-8"))["weight_map"]
+        if not all(isinstance(name, str) for name in files.values()):
+            raise TypeError("a file's name that is no text")
+        names = sorted(set(files.values()))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise ValueError(f"expected a weight_map in {directory / _SHARDS}, got {error!r}") from None
+    return [existing(directory, name) for name in names]
+
+
+def _read(file, stored: str, name: str) -> np.ndarray:
+    value = file.get_tensor(stored)
+    return value.T if name.endswith("/kernel") else value  # PyTorch keeps them as [out, in]
+
+
+def _tf1_name(stored: str) -> str:
+    """The TF1 checkpoint's name of a Hugging Face tensor."""
+    for pattern, replacement in _RENAMED:
+        stored = re.sub(pattern, replacement, stored)
+    return stored.replace(".", "/")
+
+
 _LOADERS: dict[str, Callable[..., LoadReport]] = {
     "hugging_face": load_hugging_face,
     "run": load_run,
@@ -141,11 +328,10 @@ def published_configs(
 ) -> tuple[pathlib.Path, EncoderConfig, TaskConfig]:
     """Where a published fine-tuned checkpoint is, and its configs; arguments as of `load_weights`.
 
-    The heads are those that a Hugging Face folder describes, or a given task config's; a TF1
-    checkpoint has its bert_config.json beside it. The options are fields of `EncoderConfig` that
-    the checkpoint does not say, such as the attention, or position="absolute" for a TF1 checkpoint
-    without "_reset" in its name. Errors are those of `load_weights`; ValueError also for a run, and
-    for no task config.
+    The heads are a given task config's, or those that a Hugging Face folder describes; a TF1
+    checkpoint has its bert_config.json beside it. The options are fields of `EncoderConfig`, such
+    as position="absolute" for a TF1 checkpoint without "_reset" in its name. Errors are those of
+    `load_weights`; ValueError also for a run, and for no task config.
     """
     location = locate_weights(path, revision)
     kind = kind_of_weights(location)
@@ -165,8 +351,8 @@ def published_configs(
 def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
     """Loads every variable of a built model from its checkpoint, and logs what was loaded.
 
-    ValueError if the checkpoint lacks a variable, does not fit the model, or has a head that the
-    task config does not use. A head of pre-training may be left out.
+    ValueError if the checkpoint lacks a variable, does not fit, or has a head that is not used; but
+    for that of pre-training.
     """
     report = load_weights(model, location, require_all=True)
     logging.info("%s", report)
@@ -177,13 +363,13 @@ def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
         and read_config(location).get("select_one_column") is False
     ):
         heads = heads | _COLUMNS
-    lost = {
-        name: use
+    uses = (
+        (name, use)
         for name in report.ignored
         for pattern, use in heads.items()
         if re.fullmatch(pattern, name)
-    }
-    if lost:
+    )
+    if lost := dict(uses):
         raise ValueError(
             f"expected a task config that uses {', '.join(lost)} of {report.source}, got one "
             f"without, {model.task_config}; take {', '.join(dict.fromkeys(lost.values()))}"
@@ -191,10 +377,7 @@ def restore_published(model: EncoderTask, location: pathlib.Path) -> None:
 
 
 def check_sizes(source: str, encoder: EncoderConfig, task: Any, shapes: Shapes) -> None:
-    """ValueError where a model of these configurations is larger than the weights of these shapes.
-
-    Both may come from somebody else: a configuration of a million layers would take hours to build.
-    """
+    """ValueError where a configuration, perhaps somebody else's, is larger than its weights."""
     hidden = encoder.hidden_size
     features = zip(TYPE_FEATURES, encoder.type_vocab_sizes, strict=True)
     rows = [encoder.vocab_size]

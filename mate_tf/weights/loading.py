@@ -55,14 +55,13 @@ class LoadReport:
 
     def __str__(self) -> str:
         lines = [f"loaded {len(self.loaded)} variables from {self.source}"]
-        if heads := [name for name in self.loaded if not name.startswith(ENCODER)]:
-            lines.append(f"heads among them: {', '.join(heads)}")
-        if self.new:
-            lines.append(f"not in it, left at their initial value: {', '.join(self.new)}")
-        if self.reset:
-            lines.append(f"in it, but left at their initial value: {', '.join(self.reset)}")
-        if self.ignored:
-            lines.append(f"in it, but not in the model: {', '.join(self.ignored)}")
+        for kind, names in (
+            ("heads among them", [name for name in self.loaded if not name.startswith(ENCODER)]),
+            ("not in it, left at their initial value", self.new),
+            ("in it, but left at their initial value", self.reset),
+            ("in it, but not in the model", self.ignored),
+        ):
+            lines += [f"{kind}: {', '.join(names)}"] if names else []
         if self.moved_first_position:
             lines.append("what it says of the first position, where [CLS] stands, went to [CLS]")
         return "; ".join(lines)
@@ -84,18 +83,12 @@ def assign_variables(
     the six other type tables stay as they are. A position table longer than the model's is cut. A
     pooler may be missing: weights for masked words only have none.
 
-    Args:
-        model: a built `TableEncoder` or a model with one as `.encoder`.
-        tensors: functions that read a tensor, by name.
-        source: the checkpoint's name in messages.
-        reset_heads: leaves everything but the encoder at its initial value, as for another number
-            of classes. The release's reset_output_cls resets the head for classes only.
-        require_all: makes it an error that the checkpoint lacks a variable, unless it is a pooler
-            that no head reads. A model that is not trained any further needs this.
-        cls_id: the index of [CLS] in the vocabulary, if it is known. With it, BERT's position of
-            [CLS] is made fit for positions that restart in each cell (`_move_first_position`).
-        operators: what the rows of the aggregation head stand for; those that the model knows go to
-            their places there, and its others start unlikely.
+    Tensors are functions that read one, by name; the source is named in messages. `reset_heads`
+    leaves everything but the encoder at its initial value. `require_all` makes it an error that the
+    checkpoint lacks a variable, unless it is a pooler that no head reads. With the index of [CLS]
+    in the vocabulary, BERT's position of [CLS] is made fit for positions that restart in each cell
+    (`_move_first_position`). The operators are those of the aggregation head's rows, which go to
+    their places in the model.
 
     ValueError if a tensor of the encoder is missing, the checkpoint has more layers, a tensor has
     another shape than its variable, or, with `require_all`, a variable has no tensor.
@@ -145,9 +138,8 @@ def assign_variables(
 def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_id: int) -> None:
     """Moves what is special about the first position into the embedding of [CLS].
 
-    In BERT only [CLS] stands there, with an embedding several times as large as the others. Where
-    positions restart in each cell, it would drown the first word of each cell. BERT's own sequences
-    come out the same. `words` and `positions` are [V, D].
+    In BERT only [CLS] stands there, with an embedding several times as large as the others, which
+    would drown the first word of each cell. BERT's own sequences come out the same. [V, D] each.
     """
     word_vectors, position_vectors = words.numpy(), positions.numpy()
     word_vectors[cls_id] += position_vectors[0] - position_vectors[1]
@@ -159,7 +151,7 @@ def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_i
 def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: object) -> None:
     """Refuses weights with another number of attention heads (None: unknown); no shape shows it."""
     expected = encoder_of(model).config.num_heads
-    if num_heads is not None and num_heads != expected:
+    if num_heads not in (None, expected):
         raise ValueError(
             f"expected {expected} attention heads (num_heads of the model), got {num_heads} in "
             f"{file}"
@@ -167,14 +159,12 @@ def check_num_heads(model: keras.layers.Layer, num_heads: int | None, file: obje
 
 
 def _check_layers(num_layers: int, tensors: Tensors, source: str) -> None:
-    for name in sorted(tensors):
-        match = _LAYER.match(name)
-        if match and int(match.group(1)) >= num_layers:
-            layers = {int(match.group(1)) for match in map(_LAYER.match, tensors) if match}
-            raise ValueError(
-                f"expected {num_layers} layers (num_layers of the model), got {len(layers)} in "
-                f"{source}, with variable {name!r}"
-            )
+    layers = {name: int(match[1]) for name in sorted(tensors) if (match := _LAYER.match(name))}
+    if beyond := [name for name, layer in layers.items() if layer >= num_layers]:
+        raise ValueError(
+            f"expected {num_layers} layers (num_layers of the model), got "
+            f"{len(set(layers.values()))} in {source}, with variable {beyond[0]!r}"
+        )
 
 
 def _fitted(
@@ -202,8 +192,7 @@ def _of_known_operators(
 ) -> np.ndarray:
     """The rows of an aggregation head, [A] or [A, D], in the order of the model's operators.
 
-    ValueError if the model lacks one. A new one keeps its weights, and a bias with which it is
-    unlikely.
+    One that is new to the weights keeps its own, and a bias with which it is unlikely.
     """
     names = model.task_config.operators
     if lost := [name for name in operators if name not in names]:
@@ -219,9 +208,8 @@ def _of_known_operators(
 def variables_by_name(model: keras.layers.Layer) -> dict[str, keras.Variable]:
     """The variables of an encoder, or of a model that has one, by their checkpoint names.
 
-    The variables of a model's heads have their own names, or those of its `checkpoint_variables`,
-    since Keras allows no scope in a name. ValueError if the variables do not exist yet, or two
-    would have one name.
+    Those of heads have their own names, or those of the model's `checkpoint_variables`. ValueError
+    if the variables do not exist yet, or two would have one name.
     """
     encoder = encoder_of(model)
     if not encoder.built:

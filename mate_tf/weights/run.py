@@ -1,9 +1,8 @@
 """The weights of a run of our own: into its own model, or into another for chains of tasks.
 
-SQA, then WTQ, is such a chain. A run's folder holds checkpoints, and in `best` the weights of its
-best evaluation: model.safetensors, and model.onnx where there is a graph. A folder of weights alone
-has these beside its config, in half precision; that is enough to answer, to serve and to start the
-next run from. TensorFlow and Keras are imported only for checkpoints and for models.
+A run's folder holds checkpoints, and in `best` the weights of its best evaluation:
+model.safetensors, and model.onnx where there is a graph. A folder of weights alone has these beside
+its config, in half precision. TensorFlow and Keras are imported only for checkpoints and models.
 """
 
 import functools
@@ -20,6 +19,7 @@ from mate_tf.answers.onnx_runtime import WEIGHTS_FILE as FILE
 from mate_tf.config import read_json_object
 from mate_tf.paths import as_path, complete_file, is_remote
 from mate_tf.task_configs import TASK_CONFIGS
+from mate_tf.weights.folder import CALIBRATION_FILE
 
 if TYPE_CHECKING:
     import keras
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from mate_tf.weights.loading import LoadReport
 
 BEST_FOLDER = "best"  # of a run: the weights of its best evaluation
-CALIBRATION = "calibration.json"  # of the weights, where training or `mate-tf calibrate` wrote it
 DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
 _STEP = "step"
 _KINDS = ("F32", "F16", "float32", "float16")  # of safetensors, and of TensorFlow
@@ -41,13 +40,10 @@ class StoredWeight(NamedTuple):
 
 
 class RunWeights:
-    """The weights in a checkpoint or in a file of half precision, which is opened once.
+    """The weights in a checkpoint or in a file of half precision, by their path in the model.
 
     Given the prefix of the checkpoint's files, or the path of model.safetensors; ValueError if the
     file is not what it should be.
-
-    Attributes:
-        weights: by their path in the model, without the optimizer's and the random state.
     """
 
     def __init__(self, prefix: str) -> None:
@@ -57,8 +53,12 @@ class RunWeights:
         if os.path.basename(prefix) == FILE:
             file = open_safetensors(prefix)
             self._metadata = file.metadata() or {}
+
+            def single(name: str) -> np.ndarray:
+                return file.get_tensor(name).astype(np.float32)
+
             for name in file.keys():  # noqa: SIM118, a safetensors file is no mapping
-                stored, read = file.get_slice(name), functools.partial(_single, file, name)
+                stored, read = file.get_slice(name), functools.partial(single, name)
                 self._add(name, stored.get_dtype(), stored.get_shape(), read)
             return
         import tensorflow as tf
@@ -127,10 +127,9 @@ def open_safetensors(path: str | os.PathLike[str]) -> Any:
 
 
 def _keys_of_weights(reader) -> dict[str, str]:
-    """The keys in a checkpoint of training/loop.py of its weights, by their path in the model.
+    """The keys of the weights in a checkpoint of training/loop.py, by their path in the model.
 
-    A weight that the optimizer has as well is kept under the optimizer's name, so that the keys
-    alone do not say what they are.
+    A weight that the optimizer has as well is kept under the optimizer's name.
     """
     from tensorflow.core.protobuf.trackable_object_graph_pb2 import TrackableObjectGraph
 
@@ -143,10 +142,6 @@ def _keys_of_weights(reader) -> dict[str, str]:
         for child in graph.nodes[root["weights"]].children
         for attribute in graph.nodes[child.node_id].attributes
     }
-
-
-def _single(file, name: str) -> np.ndarray:
-    return file.get_tensor(name).astype(np.float32)
 
 
 def latest_checkpoint(folder: pathlib.Path) -> str | None:
@@ -187,13 +182,12 @@ def folder_of_weights(directory: pathlib.Path) -> pathlib.Path | None:
 
 
 def write_best(directory: pathlib.Path, model: "keras.layers.Layer", step: int) -> None:
-    """Keeps a model's weights as those of the run's best evaluation, in place of the last ones.
+    """Keeps a model's weights as those of the run's best evaluation.
 
-    The graph and the calibration of the last ones go.
+    The last ones go, with their graph and calibration.
     """
-    folder = directory / BEST_FOLDER
-    (directory / CALIBRATION).unlink(missing_ok=True)
-    _write_file(folder, packed(numpy_weights(model), step, exactly=True))
+    (directory / CALIBRATION_FILE).unlink(missing_ok=True)
+    _write_file(directory / BEST_FOLDER, packed(numpy_weights(model), step, exactly=True))
 
 
 def weights_by_path(model: "keras.layers.Layer") -> "dict[str, keras.Variable]":
@@ -248,12 +242,10 @@ def load_run(
 def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:
     """Writes the weights of a run's best evaluation alone, in half precision; returns their file.
 
-    The run's config, vocabulary, conversion and calibration are copied too. The folder answers
-    questions, and other runs start from it, as from the run itself. A calibration in it was for
-    other weights and is removed.
-
-    FileNotFoundError if there is no run, or it has no checkpoint yet; ValueError if a weight is too
-    large for half precision, or the folder to write is a run's.
+    The run's config, vocabulary, conversion and calibration are copied too, so that the folder
+    answers questions, and other runs start from it. FileNotFoundError if there is no run, or it has
+    no checkpoint yet; ValueError if a weight is too large for half precision, or the folder to
+    write is a run's.
     """
     directory, output = as_path(directory), as_path(output)
     if directory.resolve() == output.resolve():
@@ -263,7 +255,7 @@ def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) ->
     stored = run_weights(directory)
     tensors = {path: weight.read() for path, weight in stored.weights.items()}
     content = packed(tensors, stored.step)
-    names = [name for name in (*DESCRIPTION, CALIBRATION) if (directory / name).is_file()]
+    names = [name for name in (*DESCRIPTION, CALIBRATION_FILE) if (directory / name).is_file()]
     return write_weights(output, content, {name: (directory / name).read_bytes() for name in names})
 
 
@@ -275,7 +267,7 @@ def write_weights(
         raise ValueError(f"expected a folder without checkpoints, got that of a run, {output}")
     output.mkdir(parents=True, exist_ok=True)
     # First, so that an interruption leaves no weights beside the config of others.
-    for name in (FILE, CALIBRATION):
+    for name in (FILE, CALIBRATION_FILE):
         (output / name).unlink(missing_ok=True)
     for name, text in others.items():
         (output / name).write_bytes(text)
@@ -299,8 +291,8 @@ def numpy_weights(model: "keras.layers.Layer") -> dict[str, np.ndarray]:
 def packed(tensors: Mapping[str, np.ndarray], step: int, exactly: bool = False) -> bytes:
     """The content of a file of weights in half precision, by their path in the model.
 
-    It is in single precision if they are to be kept exactly and half precision would change one.
-    ValueError if a weight is not finite, or too large for the precision.
+    Kept `exactly` they are in single precision where half would change one. ValueError if a weight
+    is not finite, or too large for the precision.
     """
     from safetensors.numpy import save
 

@@ -3,10 +3,10 @@
 import dataclasses
 import itertools
 import json
-import lzma
 import subprocess
 import sys
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import keras
@@ -16,10 +16,10 @@ import tensorflow as tf
 
 from experiments.demo_data import people
 from experiments.exported import train
-from experiments.exported.arrays import LENGTHS, MASK, Examples, batch_of, batches, pack
 from experiments.exported.finish import finish
-from experiments.exported.prepare import LONG, prepare
-from experiments.exported.programs import judged
+from experiments.exported.prepare import pack, prepare
+from experiments.exported.programs import run_of
+from experiments.exported.train import LENGTHS, MASK, TIMES, Examples, batches
 from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.features.builder import FeatureBuilder
@@ -65,7 +65,7 @@ def folders(tmp_path_factory):
     folder = tmp_path_factory.mktemp("records")
     questions, words = folder / "questions", folder / "words"
     short = (one for one in people.questions("dev") if len(str(one["table"]["rows"])) < 400)
-    lines = write_lines(folder / "lines.jsonl", *itertools.islice(short, 27))
+    lines = write_lines(folder / "lines.jsonl", *itertools.islice(short, 20))
     pairs = list(read_json_lines(lines))
     builder = FeatureBuilder(Wordpiece(VOCABULARY), FeatureConfig(max_seq_length=LENGTH))
     examples = [builder.build(table, question).features for table, question in pairs]
@@ -76,11 +76,9 @@ def folders(tmp_path_factory):
         DescribedTable(str(number), table, (f"{question.text} {question.text}",))
         for number, (table, question) in enumerate(pairs)
     ]
-    word_builder = make_builder(drawn, str(VOCABULARY))
-    for split, part in (("train", slice(20)), ("dev", slice(20, None))):
-        write_records(questions / f"{split}.tfrecord", examples[part])
-        words.mkdir(exist_ok=True)
-        list(write_split(described[part], word_builder, drawn, str(words), split))
+    write_records(questions / "train.tfrecord", examples)
+    words.mkdir()
+    list(write_split(described, make_builder(drawn, str(VOCABULARY)), drawn, str(words), "train"))
     for made in (questions, words):
         write_conversion(made, conversion_of("JSONL", builder.config, VOCABULARY, None))
         (made / "vocab.txt").write_bytes(VOCABULARY.read_bytes())
@@ -102,77 +100,59 @@ def prepared(folders, tmp_path_factory):
     return folder_of
 
 
-def examples_of(folder, kind, split):
-    suffix = f"_{LENGTH}" if kind == "words" else ""
-    found = read_records(folder / f"{split}{suffix}.tfrecord").as_numpy_iterator()
-    return [one for one in found if one[MASK].sum() <= LENGTH]
-
-
 @pytest.mark.medium
 @cases("kind", *CONFIGS)
 def test_arrays_give_back_what_a_step_reads_of_the_records(prepared, folders, kind):
     folder, spec = prepared(kind)
-    ((entry,), (dev,)) = spec["records"]["train"], spec["records"]["dev"]
-    assert entry["times"] == 1.5
-    for split, one in (("train", entry), ("dev", dev)):
-        stored = Examples(folder / one["file"])
-        expected = examples_of(folders[kind], kind, split)
-        assert [example[MASK].sum() for example in expected] == list(stored.lengths)
-        program = next(p for p in spec["programs"]["train"] if p["length"] == LENGTH)
-        for index, example in enumerate(expected):
-            batch = batch_of(program["inputs"], [(stored, index)])
-            for name, _, dtype in program["inputs"]:
-                np.testing.assert_array_equal(batch[name][0], example[name], err_msg=name)
-                assert batch[name].dtype == example[name].dtype == dtype, name
+    stored = Examples(folder / train.RECORDS)
+    suffix = f"_{LENGTH}" if kind == "words" else ""
+    read = read_records(folders[kind] / f"train{suffix}.tfrecord").as_numpy_iterator()
+    expected = [one for one in read if one[MASK].sum() <= LENGTH]
+    assert [example[MASK].sum() for example in expected] == list(stored.lengths)
+    assert set(stored.times) == {1.5}
+    inputs = [
+        (name, (1, *shape[1:]), dtype) for name, shape, dtype in spec["programs"][-1]["inputs"]
+    ]
+    for index, example in enumerate(expected):
+        batch = stored.batch(inputs, [index])
+        for name, _, dtype in inputs:
+            np.testing.assert_array_equal(batch[name][0], example[name], err_msg=name)
+            assert batch[name].dtype == example[name].dtype == dtype, name
 
 
-def test_examples_that_are_too_long_are_left_out_and_small_numbers_take_a_byte():
+def test_examples_that_are_too_long_are_left_out():
     of = [{MASK: np.arange(6) < n, "a": np.arange(6), "b": np.array([n, -n])} for n in (2, 5, 4)]
-    arrays = pack(of, (MASK, "a", "b"), 4)
+    times = [1.0, 2.0, 0.5]
+    arrays = pack(zip(of, times, strict=True), (MASK, "a", "b"), 4)
     assert {name: values.tolist() for name, values in arrays.items()} == {
         LENGTHS: [2, 4],
+        TIMES: [1.0, 0.5],
         "a": [0, 1, 0, 1, 2, 3],
         "b": [[2, -2], [4, -4]],
     }
-    assert arrays["a"].dtype == np.uint8
     with pytest.raises(ValueError, match="examples of at most 1 tokens, found none"):
-        pack(of, (MASK, "a"), 1)
+        pack(zip(of, times, strict=True), (MASK, "a"), 1)
 
 
-def test_batches_are_full_and_an_epoch_has_each_example_as_often_as_it_should(tmp_path):
-    sources = []
-    for number, times in enumerate((2.0, 0.5)):
-        arrays = {LENGTHS: np.arange(1, 41), "a": np.zeros(820, np.uint8)}
-        with lzma.open(tmp_path / f"{number}", "wb") as stream:
-            np.savez(stream, allow_pickle=False, **arrays)
-        sources.append((Examples(tmp_path / f"{number}"), times))
-    sizes = [(4, 10), (2, 40)]
-    found, counts = batches(sources, sizes, seed=1), dict.fromkeys(range(2), 0)
-    shapes = set()
-    for kind, chosen in itertools.islice(found, 400):
-        shapes.add((kind, len(chosen)))
-        for examples, index in chosen:
-            assert (examples.lengths[index] <= 10) == (kind == 0)
-            counts[[source for source, _ in sources].index(examples)] += 1
-    assert shapes == {(0, 4), (1, 2)}
-    assert counts[0] / counts[1] == pytest.approx(4.0, rel=0.1)
-    again = batches(sources, sizes, seed=1)
-    assert [c[0][1] for _, c in itertools.islice(again, 20)] == [
-        c[0][1] for _, c in itertools.islice(batches(sources, sizes, seed=1), 20)
-    ]
+def test_batches_are_full_and_an_epoch_has_each_example_as_often_as_it_should():
+    examples = SimpleNamespace(
+        lengths=np.tile(np.arange(1, 41), 2), times=np.repeat([2.0, 0.5], 40)
+    )
+    found = list(itertools.islice(batches(examples, [(4, 10), (2, 40)], seed=1), 400))
+    assert {(kind, len(chosen)) for kind, chosen in found} == {(0, 4), (1, 2)}
+    for kind, chosen in found:
+        assert ((examples.lengths[chosen] <= 10) == (kind == 0)).all()
+    all_chosen = np.concatenate([chosen for _, chosen in found])
+    assert np.sum(all_chosen < 40) / np.sum(all_chosen >= 40) == pytest.approx(4.0, rel=0.1)
+    again = itertools.islice(batches(examples, [(4, 10), (2, 40)], seed=1), 400)
+    assert [chosen.tolist() for _, chosen in again] == [chosen.tolist() for _, chosen in found]
 
 
-def test_the_counter_gives_the_programs_the_rate_of_the_training_loop():
-    peak, largest, num_steps, warmup_steps = 5e-5, 1e-4, 40, 8
-    schedule = WarmupLinearDecay(peak, num_steps, warmup_steps)
-    long = WarmupLinearDecay(largest, LONG)
-    for step in range(num_steps):
-        of_step = train.rate(step, peak, num_steps, warmup_steps)
-        assert of_step == pytest.approx(float(schedule(step)), rel=1e-5, abs=1e-12)
-        found = float(long(train.counter(of_step, largest, LONG)))
-        assert found == pytest.approx(of_step, rel=1e-5, abs=2e-10)
-    assert train.counter(largest, largest, LONG) == -1
-    assert float(long(-1)) == np.float32(largest)
+def test_the_rate_is_that_of_the_training_loop():
+    schedule = WarmupLinearDecay(5e-5, 40, 8)
+    for step in range(40):
+        expected = pytest.approx(float(schedule(step)), rel=1e-5, abs=1e-12)
+        assert train.rate(step, 5e-5, 40, 8) == expected
 
 
 @pytest.mark.medium
@@ -183,14 +163,14 @@ def test_weights_become_a_folder_that_restores_them_and_averages_are_taken(prepa
     weights = {name: start[name] for name in weights_by_path(model)}
     assert list(weights) == spec["weights"]
     assert {name for name in start if name not in weights} == {
-        name for name in spec["variables"] if "seed" in name
+        name for name in spec["variables"] if "seed" in name or name == spec["rate"]
     }
     doubled = {name: 2 * value for name, value in weights.items()}
-    for name, values, step in (("one", weights, 7), ("two", doubled, 9)):
-        train.write(tmp_path / f"{name}.npz", values, step)
-    means, step = train.average([tmp_path / "one.npz", tmp_path / "two.npz"])
-    train.write(tmp_path / "mean.npz", means, step)
-    finish(folder, tmp_path / "mean.npz", tmp_path / "model")
+    files = [str(tmp_path / f"{name}.npz") for name in ("one", "two", "large")]
+    large = {name: np.full_like(value, np.inf) for name, value in weights.items()}
+    for file, values, step in zip(files, (weights, doubled, large), (7, 9, 1), strict=True):
+        np.savez(file, **values, **{train.STEP: np.array(step)})
+    finish(folder, files[:2], tmp_path / "model")
     restored = run_weights(tmp_path / "model")
     assert restored.step == 9
     restored.restore(model)
@@ -200,11 +180,11 @@ def test_weights_become_a_folder_that_restores_them_and_averages_are_taken(prepa
         rtol=1e-3,  # half precision, of the weights and of their mean
         atol=6e-8,
     )
-    train.write(tmp_path / "less.npz", {spec["weights"][0]: start[spec["weights"][0]]}, 1)
+    np.savez(files[1], **{spec["weights"][0]: start[spec["weights"][0]]}, step=np.array(1))
     with pytest.raises(ValueError, match="expected the weights of the model of"):
-        finish(folder, tmp_path / "less.npz", tmp_path / "other")
-    with pytest.raises(ValueError, match="expected finite weights in half precision"):
-        train.write(tmp_path / "large.npz", {"a": np.array([1e6])}, 1)
+        finish(folder, files[:2], tmp_path / "other")
+    with pytest.raises(ValueError, match="expected weights up to 65504"):
+        finish(folder, files[2:], tmp_path / "other")
 
 
 @pytest.mark.medium
@@ -226,44 +206,11 @@ def test_what_the_programs_cannot_do_is_refused(folders, tmp_path):
         prepare(words, [str(tmp_path)], SIZES, tmp_path / "programs")
 
 
-def test_a_question_is_judged_by_operator_and_all_of_its_cells():
-    """A column of two cells; the second example's operator is not known."""
-
-    class Model:
-        task_config = TASK
-
-        def model_inputs(self, batch):
-            return (batch,)
-
-        def __call__(self, batch, training):
-            operators = tf.one_hot([0, 0, 1, 0, 13], len(OPERATORS))
-            return {"token_probabilities": probabilities, "aggregation_logits": operators}
-
-    probabilities = tf.constant(
-        [[0.9, 0.9, 0.1], [0.0, 0.9, 0.1], [0.0, 0.9, 0.1]] + 2 * [[0.9] * 3]
-    )
-    batch = {
-        "column_ids": tf.constant(5 * [[0, 1, 1]]),
-        "row_ids": tf.constant(5 * [[0, 1, 2]]),
-        MASK: tf.ones([5, 3], tf.int32),
-        "label_ids": tf.constant(5 * [[0, 1, 0]]),
-        "aggregation_function_id": tf.constant([[0], [0], [0], [0], [13]]),
-        "aggregation_is_known": tf.constant([[1], [0], [1], [1], [1]]),
-    }
-    found = judged(Model(), batch)
-    # All right; not counted; another operator; a cell too many; no cells matter where it is absent.
-    assert found["right"].numpy().tolist() == [1, 0, 0, 0, 1]
-    assert found["counted"].numpy().tolist() == [1, 0, 1, 1, 1]
-
-
 ELSEWHERE = """
 import pathlib, sys
 import numpy as np
 from experiments.exported import train
-trained = train.Trained(pathlib.Path(sys.argv[1]))
-trained.train(3, 1e-3, 0.5, seed=1)
-np.savez(sys.argv[2], **trained.weights())
-assert all(0 <= right <= counted for right, counted in trained.judge().values())
+np.savez(sys.argv[2], **train.train(pathlib.Path(sys.argv[1]), 3, 1e-3, 0.5))
 assert "tensorflow" not in sys.modules
 """
 
@@ -286,20 +233,16 @@ def test_steps_elsewhere_are_those_of_tensorflow(prepared, kind, tmp_path):
 
 def steps_of_tensorflow(folder, spec, config, num_steps):
     """The weights after the same steps on the same batches."""
-    from experiments.exported.programs import run_of
-
     keras.utils.set_random_seed(config.seed)
     model, _, trainer = run_of(dataclasses.replace(config, warmup_ratio=0.5, num_steps=num_steps))
     weights = weights_by_path(model)
     start = train.read(folder / train.START)
     for name, weight in weights.items():
         weight.assign(start[name])
-    programs = sorted(spec["programs"]["train"], key=lambda one: one["length"])
-    ((entry,),) = (spec["records"]["train"],)
-    source = [(Examples(folder / entry["file"]), entry["times"])]
-    chosen = batches(source, [(one["size"], one["length"]) for one in programs], seed=1)
+    examples, programs = Examples(folder / train.RECORDS), spec["programs"]
+    chosen = batches(examples, [one["size"] for one in programs], seed=1)
     step = tf.function(trainer.replica_step, jit_compile=True, autograph=False)
-    for kind, of_batch in itertools.islice(chosen, num_steps):
-        batch = batch_of(programs[kind]["inputs"], of_batch)
+    for kind, indices in itertools.islice(chosen, num_steps):
+        batch = examples.batch(programs[kind]["inputs"], indices)
         step({name: tf.constant(values) for name, values in batch.items()})
     return {name: weight.numpy() for name, weight in weights.items()}

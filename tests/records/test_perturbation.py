@@ -10,7 +10,7 @@ import tensorflow as tf
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.evaluation.report import Order, random_order, reorder
+from experiments.robustness import Order, random_order, reorder
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.batches import perturbed_copy, reorder_features, training_batches

@@ -24,6 +24,13 @@ def whole(tmp_path_factory):
     return model_dir
 
 
+def terminated(model_dir, count=7, times=1, point="step"):
+    """The exit code of a run that is asked to end."""
+    process = forked.start(fault_runs.run_terminated, model_dir, count, times, point)
+    process.join()
+    return process.exitcode
+
+
 def assert_same_end(model_dir, whole):
     actual, expected = (np.load(folder / "end.npz") for folder in (model_dir, whole))
     assert_same_features(dict(actual), dict(expected))
@@ -57,9 +64,7 @@ def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(whole, tmp_path, poi
     """While the end is evaluated, it ends what comes after the run."""
     last = len((whole / "evaluations.jsonl").read_text().splitlines())
     count = 7 if point == "step" else last
-    process = forked.start(fault_runs.run_terminated, tmp_path, count, 1, point)
-    process.join()
-    assert process.exitcode == 128 + signal.SIGTERM
+    assert terminated(tmp_path, count, point=point) == 128 + signal.SIGTERM
     assert (tmp_path / f"ckpt-{7 if point == 'step' else CONFIG.num_steps}.index").exists()
     assert not (tmp_path / "end.npz").exists()
     forked.finish(forked.start(fault_runs.run, tmp_path))
@@ -67,9 +72,7 @@ def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(whole, tmp_path, poi
 
 
 def test_a_second_sigterm_ends_at_once(tmp_path):
-    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 2)
-    process.join()
-    assert process.exitcode == -signal.SIGTERM
+    assert terminated(tmp_path, times=2) == -signal.SIGTERM
     assert not (tmp_path / "ckpt-7.index").exists()
 
 
@@ -146,8 +149,8 @@ def test_a_lost_worker_ends_the_other_and_both_go_on(whole_of_two, tmp_path, los
 
 @pytest.mark.medium
 def test_sigterm_to_one_worker_ends_all_at_the_same_step(whole_of_two, tmp_path):
-    terminated = functools.partial(fault_runs.terminate_at_step, 7)
-    workers = finished_workers(tmp_path, fault_runs.nothing, terminated)
+    asked = functools.partial(fault_runs.terminate_at_step, 7)
+    workers = finished_workers(tmp_path, fault_runs.nothing, asked)
     assert [worker.exitcode for worker in workers] == [128 + signal.SIGTERM] * 2
     assert (tmp_path / "ckpt-7.index").exists()
     assert_goes_on(tmp_path, whole_of_two)
@@ -164,8 +167,7 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
 def test_without_a_list_or_with_one_of_lost_files_the_newest_whole_checkpoint_goes_on(
     whole, tmp_path
 ):
-    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 1, "step")
-    process.join()
+    terminated(tmp_path)
     for damage in ("text", "no list", "lost files"):
         if damage == "text":
             (tmp_path / "checkpoint").write_text("model_check")
@@ -182,8 +184,7 @@ def test_without_a_list_or_with_one_of_lost_files_the_newest_whole_checkpoint_go
 
 @pytest.mark.parametrize("kind", ["index", "data-00000-of-00001"])
 def test_a_damaged_checkpoint_is_named_with_what_to_do(tmp_path, kind):
-    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 1, "step")
-    process.join()
+    terminated(tmp_path)
     file = tmp_path / f"ckpt-7.{kind}"
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(ValueError, match=r"a whole checkpoint in .*ckpt-7, .*remove its files"):
@@ -191,8 +192,7 @@ def test_a_damaged_checkpoint_is_named_with_what_to_do(tmp_path, kind):
 
 
 def test_a_point_in_tensorboard_is_that_of_a_run_that_sigterm_did_not_end(whole, tmp_path):
-    process = forked.start(fault_runs.run_terminated, tmp_path, 7, 1, "step")
-    process.join()
+    terminated(tmp_path)
     forked.finish(forked.start(fault_runs.run, tmp_path))
     actual, expected = (scalars(folder / "train") for folder in (tmp_path, whole))
     assert {"loss", "learning_rate", "gradient_norm"} < expected.keys()

@@ -158,28 +158,22 @@ def test_the_start_is_kept_where_nothing_is_better(tmp_path, caplog, scores, say
 
 
 @cases(
-    "losses, best",
-    ([0.5, 0.75, 0.4, 0.3], 8),  # the first is worse than the start, the second is within reach
-    ([0.5, 0.5, 0.5, 0.5], 0),
+    "scores, losses, best",
+    # The first is worse than the start, the second is within reach.
+    ([0.5, 0.4, 0.4, 0.3], [0.5, 0.75, 0.4, 0.3], 8),
+    ([0.5, 0.4, 0.4, 0.3], [0.5, 0.5, 0.5, 0.5], 0),
+    ([0.5, 1.0, 1.0, 1.0], [0.5, 0.5, 0.25, 0.25], 8),  # of equal ones
 )
-def test_a_lower_loss_decides_where_the_start_is_hardly_better(tmp_path, losses, best):
-    scores = iter([0.5, 0.4, 0.4, 0.3])
-    of_loss = iter(losses)
-    task = make_task()
+def test_a_lower_loss_decides_of_equals_or_where_the_start_is_hardly_better(
+    tmp_path, scores, losses, best
+):
+    pairs = zip(scores, losses, strict=True)
     task = dataclasses.replace(
-        task, evaluate=lambda: {"accuracy": next(scores), "loss": next(of_loss)}
+        make_task(), evaluate=lambda: dict(zip(("accuracy", "loss"), next(pairs), strict=True))
     )
     config = dataclasses.replace(CONFIG, start_tolerance=0.11)
     train(task, config, tmp_path, evaluates_start=True)
     assert restored_step(make_task().model, tmp_path) == best
-
-
-def test_of_equal_evaluations_the_one_with_the_lower_loss_is_better(tmp_path):
-    losses = iter([0.5, 0.25, 0.25])
-    task = make_task()
-    task = dataclasses.replace(task, evaluate=lambda: {"accuracy": 1.0, "loss": next(losses)})
-    train(task, CONFIG, tmp_path)
-    assert restored_step(make_task().model, tmp_path) == 8
 
 
 def test_training_ends_when_all_is_learned_and_an_evaluation_is_no_better(tmp_path, caplog):

@@ -64,7 +64,7 @@ def test_the_model_that_comes_with_the_package_can_be_trained_further(tmp_path):
 )
 def test_the_starting_point_fits_the_records(tmp_path, name, question, options):
     folder = write_records(tmp_path, question, **options)
-    assert fitting_starting_point(folder).name == name
+    assert fitting_starting_point(folder)[0] == name
     config = fitted(name, folder)
     assert config.max_seq_length == 256
     assert config.length_buckets == (() if name == "masked_words" else (128, 192))

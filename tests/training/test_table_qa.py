@@ -19,11 +19,11 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import TableQATrainingConfig
 from mate_tf.training.examples import build_model, make_task, records_conversion, save_conversion
-from mate_tf.training.known_questions import known_records
 from mate_tf.training.loop import train
 from mate_tf.training.run import train_run
 from mate_tf.training.starting_points import find_config
 from mate_tf.training.table_qa import check_table_qa as check_data
+from mate_tf.training.table_qa import known_records
 from mate_tf.training.table_qa import table_qa_evaluation as dev_evaluation
 from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.small import (

@@ -11,7 +11,7 @@ from safetensors.numpy import load_file, save_file
 
 from mate_tf.models import make_model
 from mate_tf.task_configs import ClassificationConfig, MaskedLMConfig, TableQAConfig
-from mate_tf.weights.hugging_face import (
+from mate_tf.weights.initial import (
     hugging_face_config,
     hugging_face_task_config,
     load_hugging_face,

@@ -15,7 +15,7 @@ import tensorflow as tf
 from mate_tf.config import TYPE_FEATURES, AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models import make_model
-from mate_tf.weights.hugging_face import (
+from mate_tf.weights.initial import (
     hugging_face_config,
     hugging_face_task_config,
     load_hugging_face,

@@ -2,7 +2,7 @@
 
 import random
 
-from experiments.benchmarks.chosen_rows import KINDS, SUBJECTS, asked, is_right
+from experiments.benchmarks.chosen_rows import KINDS, asked, is_right
 from tests.small import cases
 
 
@@ -11,7 +11,7 @@ def test_questions_of_each_kind_are_made_with_their_answers():
         {"Order": "1", "City": "Oslo", "Amount": "2.5", "Status": "shipped", "Customer": "Ada"},
         {"Order": "2", "City": "Oslo", "Amount": "4.5", "Status": "pending", "Customer": "Bea"},
     ]
-    questions = asked(SUBJECTS["orders"], rows, 3, random.Random(0))
+    questions = asked("orders", rows, 3, random.Random(0))
     assert [one.kind for one in questions] == [kind for kind in KINDS for _ in range(3)]
     answers = {one.text: one.answer for one in questions}
     assert answers["which order has the highest amount?"] == "2"

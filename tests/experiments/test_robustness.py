@@ -7,19 +7,19 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf.answers.answer import Answer
-from mate_tf.answers.predictor import Predictor
-from mate_tf.config import AttentionConfig
-from mate_tf.datasets.json_lines import write_json_lines
-from mate_tf.evaluation.official import denotation_correct
-from mate_tf.evaluation.predictions import answer_sequences
-from mate_tf.evaluation.report import (
+from experiments.robustness import (
     is_tied,
     measure_robustness,
     random_order,
     reorder,
     robustness_metrics,
 )
+from mate_tf.answers.answer import Answer
+from mate_tf.answers.predictor import Predictor
+from mate_tf.config import AttentionConfig
+from mate_tf.datasets.json_lines import write_json_lines
+from mate_tf.evaluation.official import denotation_correct
+from mate_tf.evaluation.predictions import answer_sequences
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.features.wordpiece import Wordpiece
@@ -153,11 +153,10 @@ def test_variation_counts_turns_in_both_directions(before, after, tied, expected
 
 
 def test_answers_are_tied_whose_scores_are_alike():
-    answer = Answer(("x",), score=0.5)
     for score, expected in ((0.5, True), (0.499995, True), (0.5000101, False), (0.49, False)):
-        other = dataclasses.replace(answer, score=score)
-        assert is_tied(dataclasses.replace(answer, alternatives=(other,))) == expected
-    assert not is_tied(answer) and not is_tied(ValueError())
+        other = Answer(("x",), score=score)
+        assert is_tied(Answer(("x",), score=0.5, alternatives=(other,))) == expected
+    assert not is_tied(Answer(("x",))) and not is_tied(ValueError())
 
 
 @cases("before, after, share", (False, True, 1.0), (True, False, 1.0), (False, False, 0.0))
@@ -175,17 +174,6 @@ def test_a_tie_counts_before_the_change_of_order_and_after_it(before, after, sha
     metrics = measure_robustness(answer_all, make_pairs(1), lambda *_: next(verdicts))
     assert metrics["variation_percentage"] == 1.0
     assert metrics["tied_variation_percentage"] == share
-
-
-@cases(
-    "before, after, got",
-    ([], [[]], r"0 before and \[0\] after"),
-    ([True], [], r"1 before and \[\] after"),
-    ([True], [[True, False]], r"1 before and \[2\] after"),
-)
-def test_answers_to_other_questions_are_refused(before, after, got):
-    with pytest.raises(ValueError, match=f"expected answers to the same questions, .*{got}"):
-        robustness_metrics(before, after)
 
 
 def test_the_binary_scores_sequences_with_their_own_history(tmp_path, vocab_file):
