@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 from mate_tf.reading.header import (
     ROWS_LOOKED_AT,
@@ -60,18 +60,34 @@ _LONGEST_NAMES = 200  # characters of a header in a sentence
 _LONGEST_TITLE = 60  # characters of it in a sentence
 
 
+class Source(NamedTuple):
+    """A file that is read, and those of `ReadOptions` that its kind has."""
+
+    name: str
+    content: bytes = b""
+    text: str = ""  # of kinds that are text
+    ending: str = ""  # of its name
+    delimiter: str | None = None
+    sheet: str | None = None
+    which: int | None = None
+    show_hidden: bool = False
+
+
 @dataclass
 class Rows:
     """The rows of a file before it is known what they are."""
 
     rows: list[list[Any]]  # of different lengths; an empty row has only empty cells
-    numbers: Sequence[int]  # of each row, as people count lines or rows of the file
-    name: str  # the file's, for the table and for errors
+    numbers: Sequence[int] = ()  # of each row, as people count lines or rows of the file; from 1
     unit: str = "row"  # what a row is called, "line" or "row"
     is_ragged: bool = False  # whether the length of a row says something, as in a CSV file
     header_rows: int | None = None  # how many rows the format itself says are the header
     title: str = ""  # the table's, if the format says it
     assumed: list[str] = field(default_factory=list)  # what was assumed so far, as sentences
+    name: str = "table"  # the file's, for the table and for errors
+
+    def __post_init__(self) -> None:
+        self.numbers = self.numbers or range(1, len(self.rows) + 1)
 
 
 def check_size(num_cells: int) -> None:

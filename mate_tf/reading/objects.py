@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from mate_tf.private_apis import shown_frame
-from mate_tf.reading.worksheets import cell_value
+from mate_tf.reading.workbooks import cell_value
 from mate_tf.tables.cell_texts import cell_text
 from mate_tf.tables.table import is_frame
 

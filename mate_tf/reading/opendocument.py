@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from mate_tf.reading.layout import check_size
-from mate_tf.reading.sheets import Book, Sheet, shown_value
+from mate_tf.reading.workbooks import Book, Sheet, shown_value
 from mate_tf.tables.cell_texts import plain_value
 
 _CODE = re.compile(r"0\d+")

@@ -2,14 +2,15 @@
 
 It is a fresh interpreter: so it starts from a notebook, from a script without a main guard and from
 a server's worker alike, and has no memory of this process. It imports no module from the current
-folder, which may hold a csv.py. Plain JSON goes to it and comes from it.
+folder or the script's, which may hold a csv.py. Plain JSON comes from it.
 """
 
-import importlib
+import contextlib
 import importlib.abc
 import json
 import os
 import pathlib
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -21,9 +22,9 @@ _SECONDS_IN_ALL = 120  # on a busy machine, and on Windows, which has neither li
 _NOT_STARTED, _TOO_MUCH, _REFUSED = 1, 2, 3  # exit statuses
 _START = """
 import sys
-module, function, *sys.path = sys.argv[1:]
+sys.path[:] = sys.argv[1:]
 from mate_tf.reading.sandbox import serve
-serve(module, function)
+serve()
 """
 is_inside = False  # whether this process is such a one
 
@@ -40,15 +41,11 @@ def run(
     """
     if is_inside:
         return list(function(content, *arguments))
-    named = function.__module__, function.__qualname__
-    command = [sys.executable, "-I", "-S", "-c", _START, *named, *_safe_path()]
+    command = [sys.executable, "-I", "-S", "-c", _START, *_safe_path()]
+    call = pickle.dumps((function, arguments)) + content
     try:
         done = subprocess.run(
-            command,
-            input=b"%b\n%b" % (_encode(arguments), content),
-            capture_output=True,
-            check=False,
-            timeout=_SECONDS_IN_ALL,
+            command, input=call, capture_output=True, check=False, timeout=_SECONDS_IN_ALL
         )
     except subprocess.TimeoutExpired:
         done = subprocess.CompletedProcess(command, _TOO_MUCH)
@@ -61,7 +58,8 @@ def run(
             f"got one that takes more or stops its reader (file '{name}'); save it as CSV, or its "
             "first rows alone"
         )
-    results = list(map(_decode, done.stdout.split(b"\n")))
+    lines = done.stdout.decode("utf-8", "surrogatepass").split("\n")
+    results = list(map(json.loads, lines))
     if done.returncode == _REFUSED:
         is_missing, message = results[-1]
         raise ModuleNotFoundError(message) if is_missing else ValueError(message)
@@ -69,22 +67,14 @@ def run(
 
 
 def _safe_path() -> list[str]:
-    """Where Python looks for modules, without the current folder, but this package's."""
-    try:
-        here = os.path.realpath("")
-    except FileNotFoundError:  # it was removed
-        here = ""
-    path = [it for it in sys.path if os.path.isabs(it) and os.path.realpath(it) != here]
+    """Where Python looks for modules, without the current folder and the script's."""
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None) if getattr(main, "__spec__", None) is None else None
+    unsafe = {os.path.realpath(os.path.dirname(script))} if script else set()
+    with contextlib.suppress(FileNotFoundError):  # the current folder may have been removed
+        unsafe.add(os.path.realpath(""))
+    path = [it for it in sys.path if os.path.isabs(it) and os.path.realpath(it) not in unsafe]
     return [*path, str(pathlib.Path(__file__).parents[2])]
-
-
-def _encode(value: Any) -> bytes:
-    """A value as JSON on a line; a text may hold half a surrogate pair."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
-def _decode(line: bytes) -> Any:
-    return json.loads(line.decode("utf-8", "surrogatepass"))
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
@@ -95,13 +85,12 @@ class _WithoutPandas(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"no reader needs {fullname}", name=fullname)
 
 
-def serve(module: str, name: str) -> None:
-    """Calls a function with what standard input holds; writes what it yields, or its error."""
+def serve() -> None:
+    """Calls the function that standard input holds; writes what it yields, or its error."""
     global is_inside
     is_inside = True
     sys.meta_path.insert(0, _WithoutPandas())
-    function = getattr(importlib.import_module(module), name)
-    arguments = _decode(sys.stdin.buffer.readline())
+    function, arguments = pickle.load(sys.stdin.buffer)
     content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as output, open(os.devnull, "wb") as nowhere:
         for stream in (1, 2):  # what packages print from here on goes nowhere
@@ -119,6 +108,11 @@ def serve(module: str, name: str) -> None:
                 os._exit(_REFUSED)
         except MemoryError:
             os._exit(_TOO_MUCH)
+
+
+def _encode(value: Any) -> bytes:
+    """A value as JSON on a line; a text may hold half a surrogate pair."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
 
 
 def _limit() -> None:

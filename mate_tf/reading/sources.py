@@ -7,9 +7,8 @@ from mate_tf.reading.files import DEFAULTS, ReadOptions, read_content, read_file
 from mate_tf.reading.layout import lay_out
 from mate_tf.reading.objects import converted, file_content, plain, with_attributes
 from mate_tf.reading.parquet import bytes_left_out
-from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import value_rows
-from mate_tf.reading.worksheets import has_worksheets, open_worksheets
+from mate_tf.reading.workbooks import has_worksheets, open_worksheets, read_sheet_rows
 from mate_tf.tables.cell_texts import column_texts, dates_of
 from mate_tf.tables.notations import YEARS
 from mate_tf.tables.table import Table, is_frame
@@ -56,7 +55,9 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
     if isinstance(source, Table):
         return source
     if has_worksheets(source):
-        return lay_out(read_sheet_rows(open_worksheets(source), name))
+        rows = read_sheet_rows(open_worksheets(source))
+        rows.name = name
+        return lay_out(rows)
     while not is_frame(source) and (step := converted(source)) is not source:
         source = step
     if is_frame(source):
