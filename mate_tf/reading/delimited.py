@@ -160,7 +160,6 @@ def _check_thousands(rows: list[list[Any]], numbers: list[int], name: str) -> No
 
 
 def _of_lines(rows: list[list[str]], assumed: list[str]) -> Rows:
-    """Rows of which each is a line; those of blank lines have no cells."""
     numbers = [number for number, row in enumerate(rows, start=1) if row]
     return Rows(list(filter(None, rows)), numbers, "line", is_ragged=True, assumed=assumed)
 

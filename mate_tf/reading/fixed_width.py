@@ -85,7 +85,6 @@ def check_single(text: str) -> None:
 
 
 def _has_runs(lines: list[str]) -> bool:
-    """Whether most lines have runs of blanks within them."""
     lines = lines[:_LINES_LOOKED_AT]
     runs = sum(RUN.search(line) is not None for line in lines)
     return runs >= _LEAST_SHARE * len(lines)

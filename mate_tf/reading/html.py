@@ -265,7 +265,6 @@ def _is_raised(element: Any) -> bool:
 
 
 def _inside(element: Any) -> list[Any]:
-    """The texts and elements that an element consists of."""
     parts: list[Any] = [element.text or ""]
     for child in element:
         apart = " " if child.tag in _APART else ""

@@ -136,7 +136,6 @@ def _tabular(kind: str, body: str) -> tuple[list[list[str]], int | None]:
 
 
 def _plain(text: str) -> str:
-    """The text of a cell without its commands."""
     text = _ROWS_SPANNED.sub(r"\1", text)
     while (simpler := _COMMAND.sub(r"\1", text)) != text:
         text = simpler

@@ -41,7 +41,6 @@ def open_opendocument(content: bytes, _: str) -> Book:
 
 
 def _elements(content: bytes) -> Iterator[tuple[str, Any]]:
-    """The start and the end of each element of a workbook of OpenDocument."""
     with zipfile.ZipFile(io.BytesIO(content)).open("content.xml") as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             yield event, element

@@ -113,7 +113,8 @@ def _table_of_frame(frame: Any, table_id: str) -> Table:
         import pyarrow
 
         frame = pyarrow.table(frame)
-    header, columns = _names(frame), _frame_columns(frame)
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    header, columns = list(map(_name, names)), _frame_columns(frame)
     if narwhals.dependencies.is_pandas_dataframe(frame):
         index = frame.index
         has_names = any(name is not None for name in index.names)
@@ -122,21 +123,13 @@ def _table_of_frame(frame: Any, table_id: str) -> Table:
         is_numbered = index.nlevels == 1 and index.inferred_type == "integer"
         is_of_years = is_numbered and not is_range and all(label in YEARS for label in index)
         if has_names or is_of_years or not is_numbered:
-            header = [*("" if name is None else name for name in index.names), *header]
+            header = [*map(_name, index.names), *header]
             columns = [*_frame_columns(index.to_frame(index=False)), *columns]
     lost = [name for name, column in zip(header, columns, strict=True) if column is None]
     assumed = tuple(map(bytes_left_out, lost))
     header = [name for name, column in zip(header, columns, strict=True) if column is not None]
     rows: Any = zip(*(column for column in columns if column is not None), strict=True)
     return Table(tuple(header), tuple(rows), table_id, assumed=assumed)
-
-
-def _names(frame: Any) -> list[Any]:
-    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    return [
-        " ".join(filter(None, map(str, name))) if isinstance(name, tuple) else name
-        for name in names
-    ]
 
 
 def _frame_columns(frame: Any) -> list[list[Any] | None]:

@@ -278,7 +278,6 @@ def _text_alone(element: Any) -> str | None:
 
 
 def _is_hidden(attributes: Mapping[str, str], size: str) -> bool:
-    """Whether a row or column of Excel is hidden or has no size."""
     is_shown = attributes.get("hidden", "0") in ("0", "f", "false")
     return not is_shown or float(attributes.get(size, 1)) == 0
 

@@ -230,7 +230,6 @@ def _unit(match: re.Match[str]) -> tuple[str, int, int] | None:
 
 
 def _read_digits(digits: str, power: int, decimal: str) -> float | None:
-    """The number that digits are with this decimal sign."""
     pattern, others = _BY_DECIMAL[decimal]
     for text in (digits, digits.rstrip(".,")):
         if pattern.fullmatch(text):
