@@ -40,9 +40,9 @@ class Format(NamedTuple):
     endings: str  # of names
     options: str
     read: Callable[[Source], Rows]
+    is_one: Callable[[str], bool] | None = None  # by which a text is known
     in_sandbox: bool = False
     member: str | None = None  # of a zip archive, by which it is known
-    is_one: Callable[[str], bool] | None = None  # by which a text is known
 
 
 def is_workbook_named(path: str) -> bool:
@@ -52,19 +52,18 @@ def is_workbook_named(path: str) -> bool:
 
 def _workbooks(title: str, endings: str, open_book: Callable, member: str | None = None) -> Format:
     read = functools.partial(workbooks.read_workbook, open_book)
-    return Format(title, endings, "header_rows skip_rows sheet show_hidden", read, True, member)
+    return Format(
+        title, endings, "header_rows skip_rows sheet show_hidden", read, None, True, member
+    )
 
 
-def _markups(title: str, endings: str, options: str, read: Callable, is_one: Callable) -> Format:
-    return Format(title, endings, f"encoding {options}", read, is_one=is_one)
-
-
+_OF_TEXT = "encoding header_rows"  # options
 # Texts are of the first kind below by which they are known, or CSV.
 FORMATS = {
     "csv": Format(
         "text with a delimiter",
         ".csv .tsv .tab .txt .dat",
-        "delimiter encoding header_rows skip_rows",
+        f"{_OF_TEXT} delimiter skip_rows",
         read_delimited_rows,
     ),
     "json": Format("JSON", ".json .geojson", "encoding which", read_json_rows),
@@ -72,27 +71,25 @@ FORMATS = {
     "html": Format(
         "a page of HTML",
         ".html .htm",
-        "encoding header_rows skip_rows which",
+        f"{_OF_TEXT} skip_rows which",
         read_html_rows,
         in_sandbox=True,
     ),
-    "latex": _markups(
-        "LaTeX", ".tex", "header_rows which", markups.read_latex_rows, markups.is_latex
+    "latex": Format(
+        "LaTeX", ".tex", f"{_OF_TEXT} which", markups.read_latex_rows, markups.is_latex
     ),
-    "jira": _markups("a table of Jira", "", "header_rows", markups.read_jira_rows, markups.is_jira),
-    "open box": _markups(
-        "a printed box without bars between its columns",
-        "",
-        "header_rows",
-        markups.read_open_box_rows,
-        markups.is_open_box,
+    "jira": Format("a table of Jira", "", _OF_TEXT, markups.read_jira_rows, markups.is_jira),
+    "open box": Format(
+        "a printed box without bars", "", _OF_TEXT, markups.read_open_box_rows, markups.is_open_box
     ),
-    "box": _markups("a printed box", "", "header_rows", markups.read_box_rows, markups.is_box),
-    "records": _markups("printed records", "", "", markups.read_record_rows, markups.is_records),
-    "markdown": _markups(
+    "box": Format("a printed box", "", _OF_TEXT, markups.read_box_rows, markups.is_box),
+    "records": Format(
+        "printed records", "", "encoding", markups.read_record_rows, markups.is_records
+    ),
+    "markdown": Format(
         "Markdown",
         ".md .markdown .org",
-        "header_rows which",
+        f"{_OF_TEXT} which",
         markups.read_markdown_rows,
         markups.is_markdown,
     ),
