@@ -270,17 +270,17 @@ def read_in_sandbox(
 
     ValueError also if the table has more than `most_cells`, or as `sandbox.run`.
     """
-    call = (_table_in_parts, content, name, options, most_cells)
-    about, *parts = sandbox.run(*call, name=name)
+    arguments = (name, asdict(options), most_cells)
+    about, *parts = sandbox.run(_table_in_parts, content, *arguments, name=name)
     header, title, assumed = about
     rows = tuple(itertools.chain.from_iterable(zip(*part, strict=True) for part in parts))
     return Table(tuple(header), rows, name, title, assumed=tuple(assumed))
 
 
 def _table_in_parts(
-    content: bytes, name: str, options: ReadOptions, most_cells: int
+    content: bytes, name: str, options: dict[str, Any], most_cells: int
 ) -> Iterator[Any]:
-    table = read_content(content, name, options)
+    table = read_content(content, name, ReadOptions(**options))
     size = table.num_rows * table.num_columns
     if size > most_cells:
         message = f"expected at most {most_cells:,} cells, got {size:,} (file '{name}')"

@@ -2,15 +2,15 @@
 
 It is a fresh interpreter: so it starts from a notebook, from a script without a main guard and from
 a server's worker alike, and has no memory of this process. It imports no module from the current
-folder or the script's, which may hold a csv.py. Plain JSON comes from it.
+folder or the script's, which may hold a csv.py. Plain JSON goes to it and comes from it.
 """
 
 import contextlib
+import importlib
 import importlib.abc
 import json
 import os
 import pathlib
-import pickle
 import subprocess
 import sys
 from collections.abc import Callable, Iterable
@@ -22,9 +22,9 @@ _SECONDS_IN_ALL = 120  # on a busy machine, and on Windows, which has neither li
 _NOT_STARTED, _TOO_MUCH, _REFUSED = 1, 2, 3  # exit statuses
 _START = """
 import sys
-sys.path[:] = sys.argv[1:]
+module, function, *sys.path = sys.argv[1:]
 from mate_tf.reading.sandbox import serve
-serve()
+serve(module, function)
 """
 is_inside = False  # whether this process is such a one
 
@@ -41,8 +41,9 @@ def run(
     """
     if is_inside:
         return list(function(content, *arguments))
-    command = [sys.executable, "-I", "-S", "-c", _START, *_safe_path()]
-    call = pickle.dumps((function, arguments)) + content
+    named = function.__module__, function.__qualname__
+    command = [sys.executable, "-I", "-S", "-c", _START, *named, *_safe_path()]
+    call = b"%b\n%b" % (_encode(arguments), content)
     try:
         done = subprocess.run(
             command, input=call, capture_output=True, check=False, timeout=_SECONDS_IN_ALL
@@ -58,8 +59,7 @@ def run(
             f"got one that takes more or stops its reader (file '{name}'); save it as CSV, or its "
             "first rows alone"
         )
-    lines = done.stdout.decode("utf-8", "surrogatepass").split("\n")
-    results = list(map(json.loads, lines))
+    results = list(map(_decode, done.stdout.split(b"\n")))
     if done.returncode == _REFUSED:
         is_missing, message = results[-1]
         raise ModuleNotFoundError(message) if is_missing else ValueError(message)
@@ -85,12 +85,13 @@ class _WithoutPandas(importlib.abc.MetaPathFinder):
             raise ModuleNotFoundError(f"no reader needs {fullname}", name=fullname)
 
 
-def serve() -> None:
-    """Calls the function that standard input holds; writes what it yields, or its error."""
+def serve(module: str, name: str) -> None:
+    """Calls a function with what standard input holds; writes what it yields, or its error."""
     global is_inside
     is_inside = True
     sys.meta_path.insert(0, _WithoutPandas())
-    function, arguments = pickle.load(sys.stdin.buffer)
+    function = getattr(importlib.import_module(module), name)
+    arguments = _decode(sys.stdin.buffer.readline())
     content = sys.stdin.buffer.read()
     with os.fdopen(os.dup(1), "wb") as output, open(os.devnull, "wb") as nowhere:
         for stream in (1, 2):  # what packages print from here on goes nowhere
@@ -113,6 +114,10 @@ def serve() -> None:
 def _encode(value: Any) -> bytes:
     """A value as JSON on a line; a text may hold half a surrogate pair."""
     return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _decode(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8", "surrogatepass"))
 
 
 def _limit() -> None:
