@@ -144,7 +144,7 @@ def _with_header(rows: list[Any]) -> Rows:
     has_headings = in_head or any(cell.tag == "th" for row in rows for cell in _cells(row))
     if not in_head and width == 2 and len(rows) > 1 and all(map(_is_fact, rows)):
         lines = [["key", "value"], *lines]
-        return Rows(lines, header_rows=1, title=title)
+        return Rows(lines, range(len(lines)), header_rows=1, title=title)
     if in_head in (0, len(rows)):
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
