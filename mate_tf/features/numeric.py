@@ -39,7 +39,7 @@ from mate_tf.tables.columns import (
 from mate_tf.tables.notations import CARDINALS, MONTHS, ORDINALS, any_of, value_in_sentence
 from mate_tf.tables.table import Table
 from mate_tf.tables.units import UNITS, in_unit
-from mate_tf.tables.values import Date, plain_text, read_cell
+from mate_tf.tables.values import SEVERAL_PARTS, Date, plain_text, read_cell
 
 NumericValue = float | Date
 
@@ -254,6 +254,7 @@ def _respelled(text: str, convention: Convention) -> tuple[list[NumericValue], s
     if not convention.unit:
         text = _BILLIONS.sub(" billion", _MILLIONS.sub(" million", text))
     text = _MULTIPLE.sub(r"\1 \2", _THOUSANDS.sub(" thousand", plain_text(text)))
+    text = SEVERAL_PARTS.sub(_in_one_unit, text)
     if convention.unit:
         text = _GLUED.sub(r"\1 \2", text)
     values: list[NumericValue] = []
@@ -269,6 +270,14 @@ def _respelled(text: str, convention: Convention) -> tuple[list[NumericValue], s
         values += [Date(None, None, int(match[1])) for match in _THE_DAY.finditer(text)]
         text = _THE_DAY.sub("", _WEEK.sub("", text))
     return values, text
+
+
+def _in_one_unit(parts: re.Match[str]) -> str:
+    """Parts such as "2 hours 30 minutes" in one unit; as they are where they are several values."""
+    cell = read_cell(parts[0])
+    if cell.duration is not None:
+        return f"{cell.duration:.12g} sec"
+    return parts[0] if cell.point is None else f"{cell.point:.12g} {cell.unit}"
 
 
 def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:

@@ -1,4 +1,7 @@
-"""Delimited text: CSV, TSV and their relatives. The whole head decides what separates columns."""
+"""Delimited text: CSV, TSV and their relatives. The whole head decides what separates columns.
+
+Running text, such as a letter, is no table although some of its lines have commas.
+"""
 
 import csv
 import io
@@ -9,8 +12,7 @@ from typing import Any
 
 from mate_tf.reading.fixed_width import check_single, cut_by_blanks, cut_by_rule
 from mate_tf.reading.header import is_value
-from mate_tf.reading.layout import Rows, check_size
-from mate_tf.reading.prose import is_prose
+from mate_tf.reading.layout import Rows, Source, check_size
 from mate_tf.reading.text_files import check_delimiter
 from mate_tf.tables.values import read_cell
 
@@ -34,23 +36,36 @@ _THOUSANDS = re.compile(r"(?m)^[^\d\n]?\d{1,3}(?:\n\d{3})+(?=\.\d+$|$)")  # in t
 _NONE = "\x1f"  # a character that no text has, for a single column
 _NAMES = {"\t": "a tab", " ": "blanks"}
 
+# Running text.
+_LINES_OF_PROSE = 60
+_WORD = re.compile(r"[^\W\d_]{2,}")
+_APART_OR_SIGN = re.compile(r"[\t;|^~]|\S {2,}\S")  # what separates columns, apart from commas
+_TIGHT_COMMA = re.compile(r",(?=[^\s\d])|\d,\d+,|\"")
+_SALUTATION = re.compile(
+    r"(dear|hello|hi|hey|to whom|sehr geehrte[rs]?|liebe[rs]?|guten tag|estimad[oa]s?|querid[oa]s?|"
+    r"cher|chère|madame|monsieur|bonjour|gentile|egregio|beste|geachte)\b[^.;,|\t]{0,60}[,!:]?",
+    re.IGNORECASE,
+)
+_TWO_SENTENCES = re.compile(r"[a-zß-ÿ]{2}[.?!] [^\W\d_]")
+_LEAST_WORDS = 4  # a line, on average
+_WRAPPED, _SENTENCES, _LIKE = 0.3, 0.5, 0.7  # shares of the lines
 
-def read_delimited_rows(
-    text: str, name: str, ending: str = ".csv", delimiter: str | None = None
-) -> Rows:
+
+def read_delimited_rows(source: Source) -> Rows:
     """The rows of delimited text.
 
     Quotes are as in RFC 4180. A first line such as "sep=;" says the delimiter. Without it and
-    without `delimiter` the text decides; the endings .tsv and .tab mean tabs if nothing else is as
+    without an option the text decides; the endings .tsv and .tab mean tabs if nothing else is as
     good. ValueError if quotes do not match, the delimiter is not one character, there are more than
     MOST_CELLS, or the text is running text.
     """
+    text, ending, delimiter = source.text, source.ending, source.delimiter
     if delimiter is not None:
         check_delimiter(delimiter)
     if first := _DELIMITER_LINE.match(text):
         text = f"\n{text[first.end() :]}"  # the lines keep their numbers
         delimiter = delimiter or first[1]
-    elif delimiter is None and is_prose(text):
+    elif delimiter is None and _is_prose(text):
         raise ValueError("expected a table, got running text; set delimiter if it is one")
     assumed: list[str] = []
     usual = "\t" if ending in (".tsv", ".tab") else ","
@@ -59,13 +74,13 @@ def read_delimited_rows(
         assumed.append("The columns are separated by blanks.")
     elif delimiter is None and (rows := cut_by_rule(text)):
         assumed.append("The columns are as wide as the dashes below their names.")
-        return _of_lines(rows, name, assumed)
+        return _of_lines(rows, assumed)
     elif delimiter is None:
         delimiter = _find_delimiter(text, usual)
         if delimiter in ("", " ") and (rows := cut_by_blanks(text)):
             how = "two or more blanks" if delimiter else "places that are blank in all lines"
             assumed.append(f"The columns are separated by {how}.")
-            return _of_lines(rows, name, assumed)
+            return _of_lines(rows, assumed)
         if delimiter == " ":
             apart, how = (_APART, "two or more ") if _APART.search(text) else (_BLANK, "")
             lines = (
@@ -81,7 +96,6 @@ def read_delimited_rows(
             named = _NAMES.get(delimiter, f"'{delimiter}'")
             assumed.append(f"The columns are separated by {named}.")
     has_blanks = _BLANK_BEFORE_QUOTE.search(text[:_CHARACTERS_LOOKED_AT]) is not None
-    has_texts = '="' in text
     dialect: dict[str, Any] = {"delimiter": delimiter, "skipinitialspace": has_blanks}
     try:
         numbers, rows = _parsed(text, dialect)
@@ -93,18 +107,18 @@ def read_delimited_rows(
         except csv.Error:
             line, reason = error.args[-1], error.args[0]
             raise ValueError(
-                f"expected delimited text, got: {reason} (file '{name}', line {line}); write a "
-                "quote within quotes twice, or set delimiter"
+                f"expected delimited text, got: {reason} (file '{source.name}', line {line}); "
+                "write a quote within quotes twice, or set delimiter"
             ) from None
     if delimiter == "|":
         rows = [[cell.strip() for cell in row] for row in rows]
-    if has_texts:
+    if '="' in text:
         rows = [[_AS_TEXT.sub(r"\1", cell) for cell in row] for row in rows]
     if "\\N" in text:
         rows = [["" if cell == "\\N" else cell for cell in row] for row in rows]
     if delimiter == ",":
-        _check_thousands(rows, numbers, name)
-    return Rows(rows, numbers, name, unit="line", is_ragged=True, assumed=assumed)
+        _check_thousands(rows, numbers, source.name)
+    return Rows(rows, numbers, "line", is_ragged=True, assumed=assumed)
 
 
 def _parsed(text: str, dialect: dict[str, Any]) -> tuple[list[int], list[list[Any]]]:
@@ -145,10 +159,9 @@ def _check_thousands(rows: list[list[Any]], numbers: list[int], name: str) -> No
         )
 
 
-def _of_lines(rows: list[list[str]], name: str, assumed: list[str]) -> Rows:
-    """Rows of which each is a line; those of blank lines have no cells."""
+def _of_lines(rows: list[list[str]], assumed: list[str]) -> Rows:
     numbers = [number for number, row in enumerate(rows, start=1) if row]
-    return Rows(list(filter(None, rows)), numbers, name, "line", True, assumed=assumed)
+    return Rows(list(filter(None, rows)), numbers, "line", is_ragged=True, assumed=assumed)
 
 
 def _find_delimiter(text: str, usual: str) -> str:
@@ -227,3 +240,29 @@ def _share(head: str, delimiter: str) -> float:
         share = number / (last - first)
         return share - _PER_LINE * (len(sizes) - (last - first))
     return number / len(sizes)
+
+
+def _is_prose(text: str) -> bool:
+    """Whether its lines are wrapped, or have several sentences each, or a salutation above."""
+    given = text[: 200 * _LINES_OF_PROSE].splitlines()[:_LINES_OF_PROSE]
+    lines = [line.strip() for line in given if line.strip()]
+    words = sum(len(_WORD.findall(line)) for line in lines)
+    if len(lines) < 3 or words < _LEAST_WORDS * len(lines):
+        return False
+    if any(_APART_OR_SIGN.search(line) or _TIGHT_COMMA.search(line) for line in lines):
+        return False
+    if _SALUTATION.fullmatch(lines[0]):
+        return True
+    commas = [line.count(",") for line in lines]
+    if commas[0] and commas.count(commas[0]) >= _LIKE * len(lines):
+        return False
+    wrapped = [
+        above.strip()[-1:] not in ".?!" and below[:1].islower()
+        for above, below in itertools.pairwise(given)
+        if above.strip() and below.strip()
+    ]
+    if sum(wrapped) >= _WRAPPED * len(lines):
+        return True
+    has_name = len(lines[0].split()) < _LEAST_WORDS  # that of a column of comments
+    sentences = [_TWO_SENTENCES.search(line) is not None for line in lines]
+    return not has_name and sum(sentences) >= _SENTENCES * len(lines)

@@ -2,6 +2,7 @@
 
 import codecs
 import contextlib
+import functools
 import gc
 import gzip
 import io
@@ -17,24 +18,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mate_tf.reading import sandbox
+from mate_tf.reading import markups, sandbox, workbooks
 from mate_tf.reading.delimited import read_delimited_rows
-from mate_tf.reading.excel import open_excel, open_excel_97, open_excel_binary
 from mate_tf.reading.html import declared_encoding, read_html_rows
-from mate_tf.reading.layout import MOST_CELLS, Rows, lay_out
-from mate_tf.reading.markdown import is_markdown, read_markdown_rows
-from mate_tf.reading.markups import is_jira, is_latex, read_jira_rows, read_latex_rows
+from mate_tf.reading.layout import MOST_CELLS, Rows, Source, lay_out
 from mate_tf.reading.opendocument import open_opendocument
 from mate_tf.reading.parquet import read_parquet_rows
-from mate_tf.reading.printed import (
-    is_box,
-    is_open_box,
-    is_records,
-    read_box_rows,
-    read_open_box_rows,
-    read_record_rows,
-)
-from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import read_json_line_rows, read_json_rows
 from mate_tf.reading.text_files import decode, open_bytes
 from mate_tf.tables.cell_texts import are_texts
@@ -44,16 +33,6 @@ from mate_tf.tables.table import Table
 STANDARD_INPUT = "-"
 
 
-class Source(NamedTuple):
-    """A file that is read; the text is that of kinds that are text."""
-
-    content: bytes
-    text: str
-    name: str
-    ending: str
-    options: "ReadOptions"
-
-
 class Format(NamedTuple):
     """A kind of file. Its options are fields of `ReadOptions`."""
 
@@ -61,6 +40,7 @@ class Format(NamedTuple):
     endings: str  # of names
     options: str
     read: Callable[[Source], Rows]
+    is_one: Callable[[str], bool] | None = None  # by which a text is known
     in_sandbox: bool = False
     member: str | None = None  # of a zip archive, by which it is known
 
@@ -70,91 +50,60 @@ def is_workbook_named(path: str) -> bool:
     return _FORMAT_OF_ENDING.get(Path(path).suffix.lower()) in WORKBOOKS
 
 
-def _sheets(title: str, endings: str, opener: Callable, member: str | None = None) -> Format:
-    """A format of workbooks."""
-
-    def read(source: Source) -> Rows:
-        book, options = opener(source.content, source.name), source.options
-        return read_sheet_rows(book, source.name, options.sheet, options.show_hidden)
-
-    return Format(title, endings, "header_rows skip_rows sheet show_hidden", read, True, member)
+def _workbooks(title: str, endings: str, open_book: Callable, member: str | None = None) -> Format:
+    read = functools.partial(workbooks.read_workbook, open_book)
+    return Format(
+        title, endings, "header_rows skip_rows sheet show_hidden", read, None, True, member
+    )
 
 
+_OF_TEXT = "encoding header_rows"  # options
+# Texts are of the first kind below by which they are known, or CSV.
 FORMATS = {
     "csv": Format(
         "text with a delimiter",
         ".csv .tsv .tab .txt .dat",
-        "delimiter encoding header_rows skip_rows",
-        lambda it: read_delimited_rows(it.text, it.name, it.ending, it.options.delimiter),
+        f"{_OF_TEXT} delimiter skip_rows",
+        read_delimited_rows,
     ),
-    "json": Format(
-        "JSON",
-        ".json .geojson",
-        "encoding which",
-        lambda it: read_json_rows(it.text, it.name, it.options.which),
-    ),
-    "jsonl": Format(
-        "JSON Lines",
-        ".jsonl .ndjson",
-        "encoding",
-        lambda it: read_json_line_rows(it.text, it.name),
-    ),
+    "json": Format("JSON", ".json .geojson", "encoding which", read_json_rows),
+    "jsonl": Format("JSON Lines", ".jsonl .ndjson", "encoding", read_json_line_rows),
     "html": Format(
         "a page of HTML",
         ".html .htm",
-        "encoding header_rows skip_rows which",
-        lambda it: read_html_rows(it.text, it.name, it.options.which),
+        f"{_OF_TEXT} skip_rows which",
+        read_html_rows,
         in_sandbox=True,
+    ),
+    "latex": Format(
+        "LaTeX", ".tex", f"{_OF_TEXT} which", markups.read_latex_rows, markups.is_latex
+    ),
+    "jira": Format("a table of Jira", "", _OF_TEXT, markups.read_jira_rows, markups.is_jira),
+    "open box": Format(
+        "a printed box without bars", "", _OF_TEXT, markups.read_open_box_rows, markups.is_open_box
+    ),
+    "box": Format("a printed box", "", _OF_TEXT, markups.read_box_rows, markups.is_box),
+    "records": Format(
+        "printed records", "", "encoding", markups.read_record_rows, markups.is_records
     ),
     "markdown": Format(
         "Markdown",
         ".md .markdown .org",
-        "encoding header_rows which",
-        lambda it: read_markdown_rows(it.text, it.name, it.options.which),
+        f"{_OF_TEXT} which",
+        markups.read_markdown_rows,
+        markups.is_markdown,
     ),
-    "latex": Format(
-        "LaTeX",
-        ".tex",
-        "encoding header_rows which",
-        lambda it: read_latex_rows(it.text, it.name, it.options.which),
+    "parquet": Format("a Parquet file", ".parquet", "", read_parquet_rows, in_sandbox=True),
+    "excel": _workbooks(
+        "a workbook of Excel", ".xlsx .xlsm", workbooks.open_excel, "xl/workbook.xml"
     ),
-    "jira": Format(
-        "a table of Jira",
-        "",
-        "encoding header_rows",
-        lambda it: read_jira_rows(it.text, it.name),
+    "excel 97": _workbooks("a workbook of Excel 97", ".xls", workbooks.open_excel_97),
+    "excel binary": _workbooks(
+        "a binary workbook of Excel", ".xlsb", workbooks.open_excel_binary, "xl/workbook.bin"
     ),
-    "box": Format(
-        "a printed box",
-        "",
-        "encoding header_rows",
-        lambda it: read_box_rows(it.text, it.name),
+    "opendocument": _workbooks(
+        "a workbook of OpenDocument", ".ods", open_opendocument, "content.xml"
     ),
-    "open box": Format(
-        "a printed box without bars between its columns",
-        "",
-        "encoding header_rows",
-        lambda it: read_open_box_rows(it.text, it.name),
-    ),
-    "records": Format(
-        "printed records",
-        "",
-        "encoding",
-        lambda it: read_record_rows(it.text, it.name),
-    ),
-    "parquet": Format(
-        "a Parquet file",
-        ".parquet",
-        "",
-        lambda it: read_parquet_rows(it.content, it.name),
-        in_sandbox=True,
-    ),
-    "excel": _sheets("a workbook of Excel", ".xlsx .xlsm", open_excel, "xl/workbook.xml"),
-    "excel 97": _sheets("a workbook of Excel 97", ".xls", open_excel_97),
-    "excel binary": _sheets(
-        "a binary workbook of Excel", ".xlsb", open_excel_binary, "xl/workbook.bin"
-    ),
-    "opendocument": _sheets("a workbook of OpenDocument", ".ods", open_opendocument, "content.xml"),
 }
 _FORMAT_OF_ENDING = {it: kind for kind, one in FORMATS.items() for it in one.endings.split()}
 ENDINGS = tuple(_FORMAT_OF_ENDING)
@@ -390,18 +339,18 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     options.check(kind, f"'{name}'")
     if FORMATS[kind].in_sandbox and not sandbox.is_inside:
         return read_in_sandbox(content, name, options)
+    of_kind = (options.delimiter, options.sheet, options.which, options.show_hidden)
     with _broken_named(FORMATS[kind].title, name):
-        rows = FORMATS[kind].read(Source(content, text, name, ending, options))
+        rows = FORMATS[kind].read(Source(name, content, text, ending, *of_kind))
+    rows.name = name
     # A few bytes of a file may say that a text stands in all cells.
     cells = itertools.chain.from_iterable(rows.rows)
     texts = cells if are_texts(rows.rows) else (cell for cell in cells if type(cell) is str)
     _check_bytes(sum(map(len, texts)))
     is_named = not FORMATS[kind].endings or kind == named or (kind, named) == ("jsonl", "json")
     if named and not is_named:
-        sentence = (
-            f"The file was read as {FORMATS[kind].title}, although its name ends in {ending}."
-        )
-        assumed.insert(0, sentence)
+        read_as = f"The file was read as {FORMATS[kind].title}"
+        assumed.insert(0, f"{read_as}, although its name ends in {ending}.")
     rows.assumed = [*assumed, *rows.assumed]
     return lay_out(rows, options.header_rows, options.skip_rows)
 
@@ -483,18 +432,9 @@ def kind_of_text(text: str, named: str | None = None) -> str:
         return "json"
     if is_json and all(_is_json(line) for line in text.split("\n", 2)[:2]):
         return "jsonl"
-    if is_latex(text):
-        return "latex"
-    if is_jira(text):
-        return "jira"
-    if is_open_box(text):
-        return "open box"
-    if is_box(text):
-        return "box"
-    if is_records(text):
-        return "records"
-    if named == "markdown" or is_markdown(text):
-        return "markdown"
+    for kind, one in FORMATS.items():
+        if one.is_one and ((kind == named == "markdown") or one.is_one(text)):
+            return kind
     return "html" if named == "html" else "csv"
 
 

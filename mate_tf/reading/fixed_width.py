@@ -8,7 +8,7 @@ from mate_tf.reading.layout import MOST_CELLS
 from mate_tf.tables.units import UNITS
 from mate_tf.tables.values import read_cell
 
-_RUN = re.compile(r"\S {2,}(?=\S)")
+RUN = re.compile(r"\S {2,}(?=\S)")  # of blanks
 _RUN_OF_NAMES = re.compile(r"[^\s,.:] {2,}(?=\S)")  # not "5 days,  2:15"
 _RULE = re.compile(r" *[-=\u2500-\u257f]{2}[-=\u2500-\u257f ]*")
 _RULES = re.compile(r" *-+(?: +-+)+ *")  # below the names of columns
@@ -57,7 +57,7 @@ def cut_by_blanks(text: str) -> list[list[str]]:
         is_comment = title.startswith("#") and len(title.split()) != len(below)
         if (len(below) > len(spans) or is_comment) and _is_title(title, len(below)):
             first, spans = number, below
-    while last > first + 2 and not _RUN.search(shown[last - 1].strip()):
+    while last > first + 2 and not RUN.search(shown[last - 1].strip()):
         above = _spans(shown[first : last - 1])
         if len(above) <= len(spans):
             break
@@ -65,7 +65,7 @@ def cut_by_blanks(text: str) -> list[list[str]]:
     shown[first], spans = _with_last_name_apart(shown[first:last], spans)
     rows = _cut(shown, spans)
     cells = (cell for row in rows[first:last] for cell in row[:-1])
-    if len(spans) < 2 or any(map(_RUN.search, cells)) or _has_runs([row[-1] for row in rows]):
+    if len(spans) < 2 or any(map(RUN.search, cells)) or _has_runs([row[-1] for row in rows]):
         return []
     for number in (*range(first), *range(last, len(shown))):
         rows[number] = [shown[number].strip()]
@@ -85,9 +85,8 @@ def check_single(text: str) -> None:
 
 
 def _has_runs(lines: list[str]) -> bool:
-    """Whether most lines have runs of blanks within them."""
     lines = lines[:_LINES_LOOKED_AT]
-    runs = sum(_RUN.search(line) is not None for line in lines)
+    runs = sum(RUN.search(line) is not None for line in lines)
     return runs >= _LEAST_SHARE * len(lines)
 
 

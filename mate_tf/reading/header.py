@@ -71,7 +71,6 @@ def _is_date(cell: Cell) -> bool:
 
 
 def _columns_of_values(below: Sequence[Sequence[Cell]]) -> list[int]:
-    """The columns in which all cells with text are values."""
     columns = [[cell for cell in column if cell.text] for column in zip(*below, strict=True)]
     return [i for i, cells in enumerate(columns) if cells and all(map(is_value, cells))]
 

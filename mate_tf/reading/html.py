@@ -8,7 +8,7 @@ from typing import Any
 
 from mate_tf.private_apis import import_extra
 from mate_tf.reading.header import is_value
-from mate_tf.reading.layout import Rows, check_size, chosen_table
+from mate_tf.reading.layout import Rows, Source, check_size, chosen_table
 from mate_tf.tables.drawing import cut
 from mate_tf.tables.values import read_cell
 
@@ -29,7 +29,7 @@ _MOST_COLUMNS_SPANNED = 1000  # as in browsers
 _LONGEST_NAME = 30
 
 
-def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
+def read_html_rows(source: Source) -> Rows:
     """Reads the rows of a table on a page, the header first.
 
     The header is the rows of the first <thead>, otherwise the first row and the rows after it that
@@ -43,9 +43,9 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     from 0, or several and no number; for more than MOST_CELLS; or if libxml2 cannot read the page
     to its end.
     """
-    html = import_extra("lxml.html", "formats", f"to read '{name}'")
+    html = import_extra("lxml.html", "formats", f"to read '{source.name}'")
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
-    page = html.document_fromstring(text.encode("utf-8", "replace"), parser=parser)
+    page = html.document_fromstring(source.text.encode("utf-8", "replace"), parser=parser)
     for problem in parser.error_log:
         if problem.level_name == "FATAL":  # libxml2 leaves out what follows
             raise ValueError(f"{problem.message}, in line {problem.line}")
@@ -54,12 +54,12 @@ def read_html_rows(text: str, name: str, which: int | None = None) -> Rows:
     tables = shown or [rows for _, rows in all_tables]
     # Frames around a table, and boxes of one text, are passed over where there is one other.
     real = [number for number, rows in enumerate(tables) if _has_cells(rows)]
-    if which is None and len(real) > 1:
+    if source.which is None and len(real) > 1:
         real = [number for number in real if not _is_within(tables[number], tables)]
-    which = real[0] if which is None and len(real) == 1 else which
+    which = real[0] if source.which is None and len(real) == 1 else source.which
     if not tables:
         raise ValueError("expected a table, got a page without one")
-    return _with_header(tables[chosen_table(which, map(_described, tables))], name)
+    return _with_header(tables[chosen_table(which, map(_described, tables))])
 
 
 def _has_cells(rows: list[Any]) -> bool:
@@ -121,7 +121,7 @@ def _described(rows: list[Any]) -> str:
     return f"{len(rows)} rows, {cut(name, _LONGEST_NAME)!r}"
 
 
-def _with_header(rows: list[Any], name: str) -> Rows:
+def _with_header(rows: list[Any]) -> Rows:
     lines = _expanded(rows)
     width = len(lines[0])
     title = ""
@@ -144,7 +144,7 @@ def _with_header(rows: list[Any], name: str) -> Rows:
     has_headings = in_head or any(cell.tag == "th" for row in rows for cell in _cells(row))
     if not in_head and width == 2 and len(rows) > 1 and all(map(_is_fact, rows)):
         lines = [["key", "value"], *lines]
-        return Rows(lines, range(len(lines)), name, header_rows=1, title=title)
+        return Rows(lines, range(len(lines)), header_rows=1, title=title)
     if in_head in (0, len(rows)):
         in_head = 1
     columns = zip(*lines[:in_head], strict=True)
@@ -156,8 +156,7 @@ def _with_header(rows: list[Any], name: str) -> Rows:
         if line not in heads or not _has_only_headings(row)  # not the header again
     ]
     table = [header, *(filter(any, body) if any(map(any, body)) else body)]
-    header_rows = 1 if has_headings else None
-    return Rows(table, range(1, len(table) + 1), name, header_rows=header_rows, title=title)
+    return Rows(table, header_rows=1 if has_headings else None, title=title)
 
 
 def _spans_all(row: Any, width: int) -> bool:
@@ -266,7 +265,6 @@ def _is_raised(element: Any) -> bool:
 
 
 def _inside(element: Any) -> list[Any]:
-    """The texts and elements that an element consists of."""
     parts: list[Any] = [element.text or ""]
     for child in element:
         apart = " " if child.tag in _APART else ""

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from string import ascii_uppercase
-from typing import Any
+from typing import Any, NamedTuple
 
 from mate_tf.reading.header import (
     ROWS_LOOKED_AT,
@@ -60,18 +60,34 @@ _LONGEST_NAMES = 200  # characters of a header in a sentence
 _LONGEST_TITLE = 60  # characters of it in a sentence
 
 
+class Source(NamedTuple):
+    """A file that is read, and those of `ReadOptions` that its kind has."""
+
+    name: str
+    content: bytes = b""
+    text: str = ""  # of kinds that are text
+    ending: str = ""  # of its name
+    delimiter: str | None = None
+    sheet: str | None = None
+    which: int | None = None
+    show_hidden: bool = False
+
+
 @dataclass
 class Rows:
     """The rows of a file before it is known what they are."""
 
     rows: list[list[Any]]  # of different lengths; an empty row has only empty cells
-    numbers: Sequence[int]  # of each row, as people count lines or rows of the file
-    name: str  # the file's, for the table and for errors
+    numbers: Sequence[int] = ()  # of each row, as people count lines or rows of the file; from 1
     unit: str = "row"  # what a row is called, "line" or "row"
     is_ragged: bool = False  # whether the length of a row says something, as in a CSV file
     header_rows: int | None = None  # how many rows the format itself says are the header
     title: str = ""  # the table's, if the format says it
     assumed: list[str] = field(default_factory=list)  # what was assumed so far, as sentences
+    name: str = "table"  # the file's, for the table and for errors
+
+    def __post_init__(self) -> None:
+        self.numbers = self.numbers or range(1, len(self.rows) + 1)
 
 
 def check_size(num_cells: int) -> None:
@@ -220,7 +236,7 @@ def _from_names_of_station(file: Rows, rows: Numbered) -> Numbered:
 def _without_last_delimiters(rows: Numbered) -> Numbered:
     """The rows without delimiters at the ends of lines, where other lines have none."""
     width = _width(rows, is_ragged=True)
-    size = max((_size(row, False) for _, row in rows if len(row) == width), default=0)
+    size = max((_size(row) for _, row in rows if len(row) == width), default=0)
     if not 0 < size < width or all(len(row) != size for _, row in rows):
         return rows
     return [(n, row if any(map(has_text, row[size:])) else row[:size]) for n, row in rows]
@@ -277,7 +293,6 @@ def _longest(rows: Numbered) -> int:
 
 
 def _cells(rows: Numbered) -> Iterator[list[Any]]:
-    """The rows without their numbers."""
     return map(itemgetter(1), rows)
 
 
@@ -331,16 +346,15 @@ def _table(block: Numbered) -> Numbered:
     return rows if (_is_table(rows) if width == 2 else is_certain_header(rows, width)) else []
 
 
-def _size(row: Sequence[Any], is_ragged: bool) -> int:
-    """Up to which cell a row goes: all cells of a line, the last one with text of other rows."""
-    filled = (i for i in range(len(row), 0, -1) if is_ragged or has_text(row[i - 1]))
-    return next(filled, 0)
+def _size(row: Sequence[Any]) -> int:
+    """How many cells a row has up to the last one with text."""
+    return next((size for size in range(len(row), 0, -1) if has_text(row[size - 1])), 0)
 
 
 def _width(rows: Numbered, is_ragged: bool) -> int:
     """The commonest size of the rows from the middle on; of equally common ones the largest."""
     if not is_ragged:
-        return max((_size(row, is_ragged) for _, row in rows), default=0)
+        return max((_size(row) for _, row in rows), default=0)
     lengths = [len(row) for _, row in rows[len(rows) // 2 :][:ROWS_LOOKED_AT]]
     sizes = Counter([size for size in lengths if size > 1] or lengths)  # notes have one cell
     everywhere = Counter(len(row) for _, row in rows[:ROWS_LOOKED_AT])
@@ -379,7 +393,6 @@ def _without_notes(file: Rows, rows: Numbered, width: int) -> Numbered:
 
 
 def _is_alone(row: Sequence[Any]) -> bool:
-    """Whether only the first cell of a row has text."""
     return num_filled(row) == 1 and has_text(row[0])
 
 
@@ -415,7 +428,7 @@ def _without_titles(file: Rows, rows: Numbered, width: int) -> Numbered:
     for (_, row), (_, below) in zip(looked_at, rows[1:], strict=False):
         is_title = _is_title(row, below, width, file.is_ragged, num_titles == 0)
         # "Account, 1234", or a title in a table of two columns, where it may be their header
-        is_pair = width > 1 and has_text(row[0]) and num_filled(row) == _size(row, False) <= 2
+        is_pair = width > 1 and has_text(row[0]) and num_filled(row) == _size(row) <= 2
         is_likely = is_pair and (num_filled(row) < width or str(row[0]).rstrip().endswith(":"))
         if not (is_title or is_likely or _is_apart(rows[num_titles:], width)):
             break
@@ -452,7 +465,7 @@ def _is_title(
     row: list[Any], below: list[Any], width: int, is_ragged: bool, is_first: bool
 ) -> bool:
     """Whether a row above others can be nothing but a title or a comment."""
-    size = _size(row, is_ragged)
+    size = len(row)
     if not is_ragged:
         return width > 1 and num_filled(row) == 1
     if size != width:

@@ -10,7 +10,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from mate_tf.reading.layout import check_size
-from mate_tf.reading.sheets import Book, Sheet, shown_value
+from mate_tf.reading.workbooks import Book, Sheet, shown_value
 from mate_tf.tables.cell_texts import plain_value
 
 _CODE = re.compile(r"0\d+")
@@ -41,7 +41,6 @@ def open_opendocument(content: bytes, _: str) -> Book:
 
 
 def _elements(content: bytes) -> Iterator[tuple[str, Any]]:
-    """The start and the end of each element of a workbook of OpenDocument."""
     with zipfile.ZipFile(io.BytesIO(content)).open("content.xml") as file:
         for event, element in ElementTree.iterparse(file, ("start", "end")):
             yield event, element

@@ -5,7 +5,7 @@ import json
 from typing import Any
 
 from mate_tf.private_apis import import_extra
-from mate_tf.reading.layout import Rows, check_size
+from mate_tf.reading.layout import Rows, Source, check_size
 from mate_tf.tables.cell_texts import column_texts, dates_of, plain_value
 
 _ROWS_AT_ONCE = 10_000
@@ -16,14 +16,14 @@ def bytes_left_out(name: str) -> str:
     return f"Column '{name}' holds bytes that are no text and is left out."
 
 
-def read_parquet_rows(content: bytes, path: str) -> Rows:
+def read_parquet_rows(source: Source) -> Rows:
     """Reads the rows of a table, the header first; null and NaN are None.
 
     Lists are joined by commas, structures are JSON. A column of bytes that are no text is left out.
     ModuleNotFoundError without pyarrow, ValueError for more than MOST_CELLS, or pyarrow's errors.
     """
-    parquet = import_extra("pyarrow.parquet", "formats", f"to read '{path}'")
-    file = parquet.ParquetFile(io.BytesIO(content))
+    parquet = import_extra("pyarrow.parquet", "formats", f"to read '{source.name}'")
+    file = parquet.ParquetFile(io.BytesIO(source.content))
     schema = file.schema_arrow
     check_size(file.metadata.num_rows * len(schema))
     pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
@@ -39,7 +39,7 @@ def read_parquet_rows(content: bytes, path: str) -> Rows:
         columns.append(column)
         names.append("" if name in labels and name.startswith("__index_level_") else name)
     rows: list[Any] = [names, *zip(*columns, strict=True)]
-    return Rows(rows, range(len(rows)), path, header_rows=1, assumed=assumed)
+    return Rows(rows, range(len(rows)), header_rows=1, assumed=assumed)
 
 
 def _arrow_columns(file: Any) -> list[list[Any] | None]:

@@ -2,9 +2,10 @@
 
 It is a fresh interpreter: so it starts from a notebook, from a script without a main guard and from
 a server's worker alike, and has no memory of this process. It imports no module from the current
-folder, which may hold a csv.py. Plain JSON goes to it and comes from it.
+folder or the script's, which may hold a csv.py. Plain JSON goes to it and comes from it.
 """
 
+import contextlib
 import importlib
 import importlib.abc
 import json
@@ -42,13 +43,10 @@ def run(
         return list(function(content, *arguments))
     named = function.__module__, function.__qualname__
     command = [sys.executable, "-I", "-S", "-c", _START, *named, *_safe_path()]
+    call = b"%b\n%b" % (_encode(arguments), content)
     try:
         done = subprocess.run(
-            command,
-            input=b"%b\n%b" % (_encode(arguments), content),
-            capture_output=True,
-            check=False,
-            timeout=_SECONDS_IN_ALL,
+            command, input=call, capture_output=True, check=False, timeout=_SECONDS_IN_ALL
         )
     except subprocess.TimeoutExpired:
         done = subprocess.CompletedProcess(command, _TOO_MUCH)
@@ -69,22 +67,14 @@ def run(
 
 
 def _safe_path() -> list[str]:
-    """Where Python looks for modules, without the current folder, but this package's."""
-    try:
-        here = os.path.realpath("")
-    except FileNotFoundError:  # it was removed
-        here = ""
-    path = [it for it in sys.path if os.path.isabs(it) and os.path.realpath(it) != here]
+    """Where Python looks for modules, without the current folder and the script's."""
+    main = sys.modules["__main__"]
+    script = getattr(main, "__file__", None) if getattr(main, "__spec__", None) is None else None
+    unsafe = {os.path.realpath(os.path.dirname(script))} if script else set()
+    with contextlib.suppress(FileNotFoundError):  # the current folder may have been removed
+        unsafe.add(os.path.realpath(""))
+    path = [it for it in sys.path if os.path.isabs(it) and os.path.realpath(it) not in unsafe]
     return [*path, str(pathlib.Path(__file__).parents[2])]
-
-
-def _encode(value: Any) -> bytes:
-    """A value as JSON on a line; a text may hold half a surrogate pair."""
-    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
-
-
-def _decode(line: bytes) -> Any:
-    return json.loads(line.decode("utf-8", "surrogatepass"))
 
 
 class _WithoutPandas(importlib.abc.MetaPathFinder):
@@ -119,6 +109,15 @@ def serve(module: str, name: str) -> None:
                 os._exit(_REFUSED)
         except MemoryError:
             os._exit(_TOO_MUCH)
+
+
+def _encode(value: Any) -> bytes:
+    """A value as JSON on a line; a text may hold half a surrogate pair."""
+    return json.dumps(value, ensure_ascii=False).encode("utf-8", "surrogatepass")
+
+
+def _decode(line: bytes) -> Any:
+    return json.loads(line.decode("utf-8", "surrogatepass"))
 
 
 def _limit() -> None:

@@ -1,16 +1,29 @@
-"""The one way to a Table: `read_table` takes files, text and Python's data."""
+"""The one way to a Table: `read_table` takes files, text and Python's data.
 
+Objects of Python become the lists, dicts and single values that JSON has. They are known by what
+they can do, not by their package: a cursor has a description, a lazy frame can be collected.
+"""
+
+import contextlib
+import dataclasses
+import inspect
 import os
+from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
+from mate_tf.private_apis import shown_frame
 from mate_tf.reading.files import DEFAULTS, ReadOptions, read_content, read_file
 from mate_tf.reading.layout import lay_out
-from mate_tf.reading.objects import converted, file_content, plain, with_attributes
 from mate_tf.reading.parquet import bytes_left_out
-from mate_tf.reading.sheets import read_sheet_rows
 from mate_tf.reading.structures import value_rows
-from mate_tf.reading.worksheets import has_worksheets, open_worksheets
-from mate_tf.tables.cell_texts import column_texts, dates_of
+from mate_tf.reading.workbooks import (
+    cell_value,
+    has_worksheets,
+    open_worksheets,
+    read_sheet_rows,
+)
+from mate_tf.tables.cell_texts import cell_text, column_texts, dates_of
 from mate_tf.tables.notations import YEARS
 from mate_tf.tables.table import Table, is_frame
 
@@ -19,6 +32,13 @@ _ACCEPTED = (
     "pandas, polars or pyarrow, a dict of columns, a list of dicts, or a list of rows whose first "
     "is the header"
 )
+# Methods that give a table, or what holds one: of series, of xarray and BigQuery, of what pandas
+# can hold, of Spark, of polars, of Dask, of sheets of Google and of calamine.
+_METHODS = (
+    *("to_frame", "to_dataframe", "to_pandas", "toPandas", "collect", "compute"),
+    *("get_all_values", "to_python"),
+)
+_SINGLE = {str, int, float, bool, type(None)}
 
 
 def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table") -> Table:
@@ -47,7 +67,7 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
         return read_content(source.encode("utf-8", "surrogatepass"), name, options)
     if isinstance(source, str | os.PathLike):
         return read_file(source, options)
-    content, name = file_content(source, name)
+    content, name = _file_content(source, name)
     if content is not None:
         return read_content(content, name, options)
     kind = type(source).__name__
@@ -56,12 +76,14 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
     if isinstance(source, Table):
         return source
     if has_worksheets(source):
-        return lay_out(read_sheet_rows(open_worksheets(source), name))
-    while not is_frame(source) and (step := converted(source)) is not source:
+        rows = read_sheet_rows(open_worksheets(source))
+        rows.name = name
+        return lay_out(rows)
+    while not is_frame(source) and (step := _converted(source)) is not source:
         source = step
     if is_frame(source):
         return _table_of_frame(source, name)
-    value = plain(with_attributes(source))
+    value = _plain(_with_attributes(source))
     are_rows = isinstance(value, list) and any(isinstance(row, list | dict) for row in value)
     if not are_rows and not isinstance(value, dict) and value != []:
         got = f"{kind} of other things" if isinstance(value, list) else kind
@@ -91,7 +113,8 @@ def _table_of_frame(frame: Any, table_id: str) -> Table:
         import pyarrow
 
         frame = pyarrow.table(frame)
-    header, columns = _names(frame), _frame_columns(frame)
+    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
+    header, columns = list(map(_name, names)), _frame_columns(frame)
     if narwhals.dependencies.is_pandas_dataframe(frame):
         index = frame.index
         has_names = any(name is not None for name in index.names)
@@ -100,21 +123,13 @@ def _table_of_frame(frame: Any, table_id: str) -> Table:
         is_numbered = index.nlevels == 1 and index.inferred_type == "integer"
         is_of_years = is_numbered and not is_range and all(label in YEARS for label in index)
         if has_names or is_of_years or not is_numbered:
-            header = [*("" if name is None else name for name in index.names), *header]
+            header = [*map(_name, index.names), *header]
             columns = [*_frame_columns(index.to_frame(index=False)), *columns]
     lost = [name for name, column in zip(header, columns, strict=True) if column is None]
     assumed = tuple(map(bytes_left_out, lost))
     header = [name for name, column in zip(header, columns, strict=True) if column is not None]
     rows: Any = zip(*(column for column in columns if column is not None), strict=True)
     return Table(tuple(header), tuple(rows), table_id, assumed=assumed)
-
-
-def _names(frame: Any) -> list[Any]:
-    names = frame.column_names if hasattr(frame, "column_names") else frame.columns
-    return [
-        " ".join(filter(None, map(str, name))) if isinstance(name, tuple) else name
-        for name in names
-    ]
 
 
 def _frame_columns(frame: Any) -> list[list[Any] | None]:
@@ -141,3 +156,163 @@ def _frame_columns(frame: Any) -> list[list[Any] | None]:
         except UnicodeDecodeError:
             columns.append(None)
     return columns
+
+
+def _has(data: Any, *names: str) -> bool:
+    """Whether the type of an object has one of these methods; its columns may have any name."""
+    return any(hasattr(type(data), name) for name in names)
+
+
+def _file_content(data: Any, name: str) -> tuple[bytes | None, str]:
+    """The bytes of an open file or of an upload, and its name; None for what is no file.
+
+    What was written and not rewound is read from its begin. A list of lines with their ends, as of
+    `readlines`, is a file's too. TypeError for what has to be awaited, and for a zip archive.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data), name
+    kinds = set(map(type, data)) if isinstance(data, list) else set()
+    if kinds == {str} and "\n" in data[0]:
+        return "".join(data).encode("utf-8", "surrogatepass"), name
+    if kinds == {bytes} and b"\n" in data[0]:
+        return b"".join(data), name
+    file = data
+    if inspect.iscoroutinefunction(getattr(data, "read", None)) and hasattr(data, "file"):
+        file = data.file  # of an upload of FastAPI
+    if _has(data, "namelist"):
+        raise TypeError(f"expected one file, got a {_kind(data)} of several; open one of them")
+    if _has(data, "read_bytes"):  # a path, perhaps in an archive
+        return data.read_bytes(), data.name
+    if not hasattr(file, "read"):
+        return None, name
+    content = file.read()
+    if inspect.isawaitable(content):
+        raise _to_be_awaited(data, content)
+    if not content and _has(file, "seek") and file.seekable():
+        file.seek(0)
+        content = file.read()
+    content = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    path = getattr(data, "filename", None) or getattr(data, "name", None)
+    return content, Path(path).name if isinstance(path, str) else name
+
+
+def _to_be_awaited(data: Any, awaitable: Any) -> TypeError:
+    if inspect.iscoroutine(awaitable):
+        awaitable.close()
+    return TypeError(f"expected a table, got {_kind(data)}, which has to be awaited")
+
+
+def _kind(data: Any) -> str:
+    return type(data).__name__
+
+
+def _converted(data: Any) -> Any:
+    """A step from an object to its table: what it says that is, or the object itself.
+
+    TypeError for what has no cells: a groupby, what has to be awaited, a cursor without rows.
+    """
+    if inspect.isawaitable(data) or _has(data, "__aiter__"):
+        raise _to_be_awaited(data, data)
+    if _has(data, "to_flat_index"):  # an index of pandas
+        return data.to_frame(index=False)
+    if _has(data, "__arrow_c_stream__", "__arrow_c_array__") and not _has(data, "to_frame"):
+        return _of_arrow(data)
+    for method in _METHODS:
+        if _has(data, method):
+            return getattr(data, method)()
+    if _has(data, "agg", "aggregate"):
+        kind = _kind(data)
+        raise TypeError(f"expected a table, got {kind}, which has no cells; aggregate it first")
+    if _has(data, "__array__"):
+        return _of_array(data)
+    if _has(data, "fetchall"):
+        return _fetched(data)
+    if is_frame(getattr(data, "data", None)) and not isinstance(data, Iterable):  # a Styler
+        return shown_frame(data)
+    return _as_record(data)
+
+
+def _of_arrow(data: Any) -> Any:
+    import pyarrow
+
+    if not isinstance(data, pyarrow.Array | pyarrow.ChunkedArray):
+        return pyarrow.table(data)
+    return data.to_pylist() if pyarrow.types.is_struct(data.type) else {"": data.to_pylist()}
+
+
+def _of_array(data: Any) -> Any:
+    import numpy as np
+
+    array = np.asanyarray(data)
+    if array.dtype.names:
+        return {name: array[name] for name in array.dtype.names}
+    if array.ndim != 2:
+        raise TypeError(f"expected 2 dimensions, got {array.ndim} in {_kind(data)}")
+    return list(map(list, array))
+
+
+def _fetched(cursor: Any) -> list[Any]:
+    """The rows of a cursor or of SQLAlchemy's result, below their names."""
+    names = cursor.keys() if _has(cursor, "keys") else cursor.description
+    if names is None:
+        raise TypeError(f"expected a query with rows, got {_kind(cursor)} without one")
+    header = [name if isinstance(name, str) else name[0] for name in names]
+    rows = cursor.fetchall()
+    if inspect.isawaitable(rows):
+        raise _to_be_awaited(cursor, rows)
+    are_named = all(isinstance(row, Mapping) for row in rows) and rows
+    return list(rows) if are_named else [header, *map(list, rows)]
+
+
+def _as_record(row: Any) -> Any:
+    """A row that has names for its cells as a dict; other rows as they are."""
+    if isinstance(row, dict):
+        return row
+    for method in ("_asdict", "asDict", "model_dump"):  # named tuples, Spark, pydantic
+        if _has(row, method):
+            return getattr(row, method)()
+    if dataclasses.is_dataclass(row) and not isinstance(row, type):
+        return dataclasses.asdict(row)
+    return dict(row) if _has(row, "keys") and not is_frame(row) else row
+
+
+def _with_attributes(rows: Any) -> Any:
+    """Rows with names for their cells as dicts, also objects with attributes, as of an ORM."""
+    if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
+        return rows
+    return [_attributes(_as_record(row)) for row in rows]
+
+
+def _attributes(row: Any) -> Any:
+    if isinstance(row, Iterable | type) or callable(row) or hasattr(row, "number_format"):
+        return row
+    names = [*getattr(type(row), "__slots__", ()), *getattr(row, "__dict__", ())]
+    public = [name for name in names if not name.startswith("_")]
+    return {name: getattr(row, name) for name in public} if public else row
+
+
+def _plain(data: Any) -> Any:
+    """Lists and dicts of rows or columns, and their single values; names are texts.
+
+    TypeError for a frame in them.
+    """
+    if type(data) in _SINGLE or isinstance(data, str):
+        return data
+    if isinstance(data, bytes):
+        with contextlib.suppress(UnicodeDecodeError):
+            return data.decode()
+        return data
+    if is_frame(data):
+        raise TypeError(f"expected one table, got several: {_kind(data)} in a list or dict")
+    if isinstance(data, Mapping):
+        return {_name(name): _plain(item) for name, item in data.items()}
+    if not isinstance(data, Iterable) or getattr(data, "shape", None) == ():
+        return cell_value(data) if hasattr(data, "number_format") else data  # of a workbook
+    items = list(data)
+    if set(map(type, items)) <= _SINGLE:
+        return items
+    return list(map(_plain, items))
+
+
+def _name(name: Any) -> str:
+    return " ".join(filter(None, map(str, name))) if isinstance(name, tuple) else cell_text(name)

@@ -8,7 +8,7 @@ from numbers import Real
 from typing import Any
 
 from mate_tf.reading.header import ROWS_LOOKED_AT, count_header_rows, joined_header
-from mate_tf.reading.layout import Rows, check_size, chosen_table
+from mate_tf.reading.layout import Rows, Source, check_size, chosen_table
 from mate_tf.reading.text_files import parse_json
 from mate_tf.tables.cell_texts import nested_text
 from mate_tf.tables.values import read_cell
@@ -35,7 +35,7 @@ _BODIES = ("rows", "data", "values", "records", "items")
 _WRAPPERS = (*_BODIES, *"table result results response content body payload hits docs".split())
 
 
-def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
+def read_json_rows(source: Source) -> Rows:
     """The rows of a table that is one JSON value.
 
     The shapes are _SHAPES; "columns", "index" and "data" are what pandas calls "split". Objects may
@@ -43,10 +43,9 @@ def read_json_rows(text: str, name: str, which: int | None = None) -> Rows:
     of texts one text. Numbers keep their text; null and NaN are empty. Where an object holds
     several tables, `which` is the number of one, from 0. ValueError for anything else.
     """
-    values = _json_values(text, name)
-    rows, assumed = value_rows(values[0] if len(values) == 1 else values, which)
-    numbers = range(1, len(rows) + 1)
-    return Rows(rows, numbers, name, "row", is_ragged=True, header_rows=1, assumed=assumed)
+    values = _json_values(source.text, source.name)
+    rows, assumed = value_rows(values[0] if len(values) == 1 else values, source.which)
+    return Rows(rows, is_ragged=True, header_rows=1, assumed=assumed)
 
 
 def value_rows(value: Any, which: int | None = None) -> tuple[list[list[Any]], list[str]]:
@@ -61,29 +60,28 @@ def value_rows(value: Any, which: int | None = None) -> tuple[list[list[Any]], l
     return rows, []
 
 
-def read_json_line_rows(text: str, name: str) -> Rows:
+def read_json_line_rows(source: Source) -> Rows:
     """The rows of JSON Lines: objects, whose keys are the header, or lists, the first the header.
 
     ValueError if a line is not JSON, or is neither.
     """
     values: list[Any] = []
     numbers: list[int] = []
-    for number, line in enumerate(text.split("\n"), start=1):
+    for number, line in enumerate(source.text.split("\n"), start=1):
         if not line.strip():
             continue
-        for value in _json_values(line, name, number):
+        for value in _json_values(line, source.name, number):
             if not isinstance(value, type(values[0]) if values else dict | list):
                 expected = type(values[0]).__name__ if values else "object or list"
-                got = f"{_kind(value)} (file '{name}', line {number})"
+                got = f"{_kind(value)} (file '{source.name}', line {number})"
                 raise ValueError(f"expected a row as {expected}, got {got}")
             values.append(value)
             numbers.append(number)
     if not values or isinstance(values[0], list):
-        return Rows(values, numbers, name, unit="line", is_ragged=True, header_rows=1)
+        return Rows(values, numbers, "line", is_ragged=True, header_rows=1)
     if len(values) == 1 and values[0] and _is_list_of(list(values[0].values()), list):
-        return read_json_rows(text, name)  # an object of columns
-    rows = _rows_of_records(values)
-    return Rows(rows, [0, *numbers], name, unit="line", header_rows=1)
+        return read_json_rows(source)  # an object of columns
+    return Rows(_rows_of_records(values), [0, *numbers], "line", header_rows=1)
 
 
 def _json_values(text: str, name: str, line: int | None = None) -> list[Any]:

@@ -59,7 +59,6 @@ def _text_of_float(value: float) -> str:
 
 
 def _other_text(value: Any) -> str:
-    """The text of a value of any type."""
     if isinstance(value, str):
         return str.__str__(value)  # a plain one of numpy's
     if isinstance(value, bytes | list | tuple | dict | set):

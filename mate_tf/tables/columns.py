@@ -389,7 +389,6 @@ def _has_multiples(cells: Sequence[Cell], texts: Sequence[str]) -> bool:
 def _numbers_of(
     cells: Sequence[Cell], convention: Convention
 ) -> tuple[list[float | None], list[str]]:
-    """`number_of` each cell."""
     if convention.decimal == "." and not convention.weak_multiples:  # most columns
         numbers = [cell.comma if cell.point is None else cell.point for cell in cells]
         return numbers, [cell.unit for cell in cells]
@@ -416,7 +415,6 @@ def date_of(cell: Cell, convention: Convention) -> Date | None:
 
 
 def _has_zones(cells: Sequence[Cell]) -> bool:
-    """Whether clocks are of several zones."""
     return len({cell.zone for cell in cells if cell.zone is not None}) > 1
 
 
@@ -494,7 +492,6 @@ def _dates_of_numbers(numbers: Sequence[float | None], name: str) -> list[float 
 
 
 def _date_of_days(days: float, has_time: bool) -> Date:
-    """The date so many days after 1970."""
     day, seconds = divmod(round(days * 86_400, 3), 86_400)
     date = datetime.date.fromordinal(datetime.date(1970, 1, 1).toordinal() + int(day))
     return Date(*date.timetuple()[:3], round(seconds, 3) if has_time else None)

@@ -163,11 +163,11 @@ NO_MONEY = re.compile(rf"{_CURRENCY} ?{_MINUS}{{1,2}}|{_MINUS}{{1,2}} ?{_CURRENC
 _ABOUTS = (
     "~ ≈ < > ≤ ≥ ± # c. ca ca. circa about approx approx. over under around nearly almost".split()
 )
-_ABOUT = f"(?:(?:{any_of(_ABOUTS)}) ?)?"
+ABOUT = f"(?:(?:{any_of(_ABOUTS)}) ?)?"
 _DIGITS = r"(?:\d|[.,]\d)(?:[.,' ]?\d)*[.,]?(?:e[+-]?\d{1,2})?"
 # Number, unit and signs of a cell. Words of the unit are letters and signs without digits.
 NUMBER = (
-    rf"(?P<open>\( ?)?{_ABOUT}(?P<sign>(?:\+|{_MINUS}) ?)?(?P<currency>{_CURRENCY} ?)?"
+    rf"(?P<open>\( ?)?{ABOUT}(?P<sign>(?:\+|{_MINUS}) ?)?(?P<currency>{_CURRENCY} ?)?"
     rf"(?P<inner_sign>(?:\+|{_MINUS}) ?)?(?P<inner_open>\( ?)?(?P<percent>% ?)?"
     rf"(?P<digits>{_DIGITS})(?P<ordinal>(?:st|nd|rd|th|º|ª)\b)?\+?"
     rf"(?P<unit> ?[^\d\s()\[\]+;:,\-{_DASHES}](?:(?:[^\d()\[\]+;:]*[a-z])?[23]|[^\d()\[\]+;:]*))?"

@@ -15,6 +15,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
+from mate_tf.private_apis import import_extra
+
 # Universal Dependencies' universal tags. A tag's id is its place, from 1. Id 0 is for everything
 # without a part of speech: special tokens, the table and padding.
 UNIVERSAL_TAGS = tuple(
@@ -114,29 +116,23 @@ def load_tagger(name: str) -> Tagger:
     ModuleNotFoundError without the package, OSError without spaCy's model, which spaCy's own
     download command installs.
     """
-    library, _, rest = name.partition(":")
-    if name != "textblob" and library != "spacy":
-        if not rest:
-            raise ValueError(
-                "expected a tagger 'textblob', 'spacy', 'spacy:MODEL' or 'MODULE:FUNCTION', got "
-                f"{name!r}"
-            )
-        return getattr(importlib.import_module(library), rest)
-    try:
-        return _pattern_tagger() if name == "textblob" else _spacy_tagger(rest or _SPACY_MODEL)
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(
-            f"expected the package {error.name} for the tagger {name!r}; pip install "
-            f"'mate_tf[{library}]'"
-        ) from None
+    module, _, rest = name.partition(":")
+    if name == "textblob":
+        return _pattern_tagger()
+    if module == "spacy":
+        return _spacy_tagger(rest or _SPACY_MODEL)
+    if not rest:
+        expected = "expected a tagger 'textblob', 'spacy', 'spacy:MODEL' or 'MODULE:FUNCTION'"
+        raise ValueError(f"{expected}, got {name!r}")
+    return getattr(importlib.import_module(module), rest)
 
 
 def _pattern_tagger() -> Tagger:
     """TextBlob's PatternTagger, whose model comes with the package. Its tags are Penn's."""
-    from nltk.tokenize import TreebankWordTokenizer
-    from textblob.en.taggers import PatternTagger
+    taggers = import_extra("textblob.en.taggers", "textblob", "for the tagger 'textblob'")
+    from nltk.tokenize import TreebankWordTokenizer  # which textblob needs
 
-    tokenizer, tagger = TreebankWordTokenizer(), PatternTagger()
+    tokenizer, tagger = TreebankWordTokenizer(), taggers.PatternTagger()
     with warnings.catch_warnings():  # it reads its lexicon at the first word and does not close it
         warnings.simplefilter("ignore", ResourceWarning)
         tagger.tag("word")
@@ -157,8 +153,7 @@ def _pattern_tagger() -> Tagger:
 
 def _spacy_tagger(model: str) -> Tagger:
     """A spaCy pipeline's universal tags, as in the paper."""
-    import spacy
-
+    spacy = import_extra("spacy", "spacy", "for the tagger 'spacy'")
     pipeline = spacy.load(model, disable=["parser", "ner", "lemmatizer"])
 
     def tag(text: str) -> list[TaggedWord]:

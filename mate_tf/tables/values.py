@@ -13,6 +13,7 @@ import functools
 import operator
 import re
 import unicodedata
+from itertools import pairwise
 from typing import NamedTuple
 
 from mate_tf.tables import notations, units
@@ -64,10 +65,13 @@ _BY_DECIMAL = {  # the decimal sign: what numbers are, and what separates their 
     ".": (notations.POINT_DIGITS, re.compile(r"[,' ]")),
     ",": (notations.COMMA_DIGITS, re.compile(r"[.' ]")),
 }
-_PART = re.compile(
-    rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(units.UNITS)})(?![^\W\d_])[., ]*(?:and )?"
+_ONE_PART = rf"(\d+(?:[.,]\d+)?) ?({notations.any_of(units.UNITS)})(?![^\W\d_])"
+_PART = re.compile(rf"{_ONE_PART}[., ]*(?:and )?")
+# What may be one length or number of several parts within a sentence.
+SEVERAL_PARTS = re.compile(
+    notations.ungrouped(rf"(?<![\w.,]){_ONE_PART}(?:[., ]*(?:and )?{_ONE_PART})+")
 )
-_REMARK = re.compile(r" ?\([^()]*\)$")
+_REMARK = re.compile(rf"^{notations.ABOUT}| ?\([^()]*\)$")
 _ZONE_NAME = re.compile(r" \([a-z ]+ time\)$")
 # Signs of feet and inches, a Greek letter for micro, and a blank without width.
 _PLAIN_MARKS = {
@@ -226,7 +230,6 @@ def _unit(match: re.Match[str]) -> tuple[str, int, int] | None:
 
 
 def _read_digits(digits: str, power: int, decimal: str) -> float | None:
-    """The number that digits are with this decimal sign."""
     pattern, others = _BY_DECIMAL[decimal]
     for text in (digits, digits.rstrip(".,")):
         if pattern.fullmatch(text):
@@ -351,8 +354,8 @@ def _in_parts(text: str) -> Cell | None:
         return None
     names, time = [part[2] for part in parts], units.FAMILIES["time"]
     family = time if time.keys() >= set(names) else units.family_of(names)
-    if not family:
-        return None
+    if not family or any(family[a].factor <= family[b].factor for a, b in pairwise(names)):
+        return None  # between 2 hours and 3 hours
     numbers = [float(part[1].replace(",", ".")) for part in parts]
     factors = [family[name].factor for name in names]
     in_base = list(map(operator.mul, numbers, factors))

@@ -4,6 +4,7 @@ import collections
 import csv
 import dataclasses
 import io
+import json
 import sqlite3
 import types
 import zipfile
@@ -91,6 +92,7 @@ Named = collections.namedtuple("Named", "city size")
 PAIRS = [("Lima", 10), ("Quito", 2)]
 SIZES = pd.DataFrame(PAIRS, columns=["city", "size"])
 RECORDS = SIZES.to_dict("records")
+TEXT = "city;size\nLima;10\nQuito;2\n"
 
 
 @dataclasses.dataclass(slots=True)
@@ -189,12 +191,15 @@ def connection():
     Lazy(),
     Capsule(),
     Upload(),
-    memoryview(b"city,size\nLima,10\nQuito,2\n"),
+    memoryview(TEXT.encode()),
+    *(TEXT, TEXT.encode(), io.StringIO(TEXT), io.BytesIO(TEXT.encode())),
+    json.dumps(RECORDS, indent=1),
     written(["city", "size"], *PAIRS),
 )
-def test_objects_are_known_by_what_they_can_do(data):
-    table = Table.of(data)
-    assert (table.header, table.rows) == (("city", "size"), (("Lima", "10"), ("Quito", "2")))
+def test_objects_are_known_by_what_they_can_do_and_text_is_a_file(data):
+    table = read_table(data, name="t")
+    expected = (("city", "size"), (("Lima", "10"), ("Quito", "2")), "t")
+    assert (table.header, table.rows, table.table_id) == expected
 
 
 def test_worksheets_and_ranges_are_read_as_in_files(tmp_path):
@@ -225,33 +230,39 @@ def test_worksheets_and_ranges_are_read_as_in_files(tmp_path):
         read_table(sheet)
 
 
-async def awaited():
-    return SIZES
+NO_TABLE = "expected a Table, a path, bytes or an open file, "
 
 
 @cases(
-    "data, message",
-    (SIZES.groupby("city"), "got DataFrameGroupBy, which has no cells; aggregate it first"),
-    (SIZES.groupby("city")["size"], "got SeriesGroupBy, which has no cells"),
-    (SIZES.rolling(2), "got Rolling, which has no cells"),
-    (connection().execute("update sizes set size = 1"), "a query with rows, got Cursor without"),
-    (zipfile.ZipFile(io.BytesIO(), "w"), "got a ZipFile of several; open one of them"),
-    ({"a": SIZES}, "expected one table, got several: DataFrame in a list or dict"),
-    ([SIZES, SIZES], "expected one table, got several: DataFrame in a list or dict"),
-    (np.array([1, 2]), "expected 2 dimensions, got 1 in ndarray"),
-    (np.array(1), "expected 2 dimensions, got 0 in ndarray"),
+    "data, error, message",
+    (SIZES.groupby("city"), TypeError, "DataFrameGroupBy, which has no cells; aggregate it first"),
+    (SIZES.groupby("city")["size"], TypeError, "got SeriesGroupBy, which has no cells"),
+    (SIZES.rolling(2), TypeError, "got Rolling, which has no cells"),
+    (connection().execute("update sizes set size = 1"), TypeError, "a query with rows, got Cursor"),
+    (zipfile.ZipFile(io.BytesIO(), "w"), TypeError, "got a ZipFile of several; open one of them"),
+    ({"a": SIZES}, TypeError, "expected one table, got several: DataFrame in a list or dict"),
+    ([SIZES, SIZES], TypeError, "expected one table, got several: DataFrame in a list or dict"),
+    (np.array([1, 2]), TypeError, "expected 2 dimensions, got 1 in ndarray"),
+    (np.array(1), TypeError, "expected 2 dimensions, got 0 in ndarray"),
+    *((data, TypeError, NO_TABLE) for data in (5, [1, 2], None)),
+    ([["a"], [object()]], ValueError, "expected text, a number or None, got object"),
+    ([{"a": 1}, ["a", 2]], ValueError, "got a list of different things"),
+    ({"a": [1], "b": 1}, ValueError, r"got an object of other things \(table 'table'\)"),
+    ({"a": [1], "b": [1, 2]}, ValueError, "expected columns of the same length, got 'a': 1"),
+    (pd.DataFrame({"a": []}), ValueError, "expected at least 1 row"),
+    ("none.csv", FileNotFoundError, r"expected a file at 'none\.csv', found none"),
 )
-def test_what_has_no_cells_is_refused_by_name(data, message):
-    with pytest.raises(TypeError, match=message):
+def test_what_holds_no_table_is_refused_by_name(data, error, message):
+    with pytest.raises(error, match=message):
         Table.of(data)
 
 
-def test_what_has_to_be_awaited_and_cells_without_a_text_are_refused():
-    coroutine = awaited()
+def test_what_has_to_be_awaited_is_refused():
+    async def awaited():
+        return SIZES
+
     with pytest.raises(TypeError, match="got coroutine, which has to be awaited"):
-        Table.of(coroutine)
-    with pytest.raises(ValueError, match="expected text, a number or None, got object"):
-        Table.of([["a"], [object()]])
+        Table.of(awaited())
 
 
 def test_rows_of_numbers_alone_have_no_header():
@@ -260,39 +271,10 @@ def test_rows_of_numbers_alone_have_no_header():
     assert table.assumed == ("There is no header, so the columns are numbered.",)
 
 
-def test_what_holds_no_table_is_refused_and_a_table_goes_back_and_shows_itself():
-    with pytest.raises(ValueError, match="got a list of different things"):
-        Table.of([{"a": 1}, ["a", 2]])
-    for data in (5, [1, 2], None):
-        with pytest.raises(TypeError, match="expected a Table, a path, bytes or an open file, "):
-            Table.of(data)
-    with pytest.raises(ValueError, match=r"got an object of other things \(table 'table'\)"):
-        Table.of({"a": [1], "b": 1})
-    with pytest.raises(ValueError, match="expected columns of the same length, got 'a': 1"):
-        Table.of({"a": [1], "b": [1, 2]})
-    with pytest.raises(ValueError, match="expected at least 1 row"):
-        Table.of(pd.DataFrame({"a": []}))
-    with pytest.raises(FileNotFoundError, match=r"expected a file at 'none\.csv', found none"):
-        Table.of("none.csv")
+def test_a_table_goes_back_to_pandas_and_shows_itself():
     table = Table.of(YEARS)
     assert table.to_pandas().values.tolist() == [["A", "2001"], ["B", ""], ["C", "1999"]]
     assert "<td>2001</td>" in table._repr_html_()
-
-
-@pytest.mark.parametrize(
-    "source",
-    [
-        "a;b\n1;2\n",
-        b"a;b\n1;2\n",
-        io.BytesIO(b"a;b\n1;2\n"),
-        io.StringIO("a;b\n1;2\n"),
-        '[{"a": 1, "b": 2},\n {"a": 1, "b": 2}]',
-    ],
-    ids=lambda source: type(source).__name__,
-)
-def test_text_bytes_and_open_files_are_read_as_files(source):
-    table = read_table(source, name="t")
-    assert (table.header, table.rows[0], table.table_id) == (("a", "b"), ("1", "2"), "t")
 
 
 def test_an_open_file_has_its_name_and_options_are_for_files(tmp_path):

@@ -123,10 +123,12 @@ print(read_table(sys.argv[1]).rows)
 """
 
 
-def test_a_script_without_a_main_guard_reads_a_file(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
+def test_a_script_without_a_main_guard_reads_a_file_and_nothing_beside_it_is_imported(tmp_path):
+    (tmp_path / "scripts").mkdir()
+    (tmp_path / "scripts" / "script.py").write_text(SCRIPT)
+    (tmp_path / "scripts" / "lxml.py").write_text("raise SystemExit('the wrong lxml')")
     (tmp_path / "t.html").write_bytes(PAGE)
-    command = [sys.executable, "script.py", "t.html"]
+    command = [sys.executable, "scripts/script.py", "t.html"]
     environment = os.environ | {"PYTHONPATH": str(pathlib.Path(__file__).parents[2])}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=True)
     assert done.stdout.decode().strip() == "(('Lima', '10151'),)"

@@ -84,6 +84,10 @@ def test_eight_digits_are_dates_by_name_and_ranks_tie_neither_for_them_nor_for_l
     ("after May 5, 2024 at 10:30 am", Convention(), (Date(2024, 5, 5, 37800.0),)),
     ("under 1:02:05", Convention(), (3725.0,)),
     ("the third of five", Convention(), (3.0, 5.0)),
+    ("over 2 hours 30 minutes?", Convention(unit="min"), (150.0,)),
+    ("2h and 30m in 2 races", Convention(unit="s"), (9000.0, 2.0)),
+    ("taller than 5 ft 6 in", Convention(unit="in"), (66.0,)),
+    ("between 2 hours and 3 hours", Convention(unit="h"), (2.0, 3.0)),
 )
 def test_a_question_is_read_as_the_column(question, convention, values):
     assert question_values(question, convention) == values

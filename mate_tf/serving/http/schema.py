@@ -25,7 +25,7 @@ from mate_tf.answers.answer import Confidence
 from mate_tf.answers.views import FollowUp
 from mate_tf.reading.delimited import read_delimited_rows
 from mate_tf.reading.files import FORMATS, kind_of_text, read_content
-from mate_tf.reading.layout import lay_out
+from mate_tf.reading.layout import Source, lay_out
 from mate_tf.reading.sources import table_of_value
 from mate_tf.reading.structures import WrittenNumber
 from mate_tf.serving.http import Limits, RefusedError
@@ -177,7 +177,7 @@ def _table_of_text(text: str, info: Any) -> tables.Table:
     """The table of a text; its size is checked first where the text has a delimiter."""
     kind = kind_of_text(text)
     if kind == "csv":
-        rows = read_delimited_rows(text, "table")
+        rows = read_delimited_rows(Source("table", text=text))
         _check_size(len(rows.rows), max(map(len, rows.rows), default=0), info.context)
         return lay_out(rows)
     if FORMATS[kind].in_sandbox:

@@ -1,18 +1,22 @@
-"""Workbooks of Excel: .xlsx by openpyxl, .xls by xlrd, .xlsb by python-calamine."""
+"""Workbooks: .xlsx by openpyxl, .xls by xlrd, .xlsb by python-calamine, and openpyxl's own.
+
+Which sheet is read, and what its hidden and merged parts become, is the same for all of them, also
+for those of opendocument.py.
+"""
 
 import datetime
 import functools
 import io
 import re
 import zipfile
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from mate_tf.private_apis import import_extra, sheet_parser
-from mate_tf.reading.layout import check_size
-from mate_tf.reading.sheets import Book, Sheet, shown_value
-from mate_tf.tables.cell_texts import plain_value
+from mate_tf.reading.layout import Rows, Source, check_size
+from mate_tf.tables.cell_texts import plain_value, shown_number
+from mate_tf.tables.notations import DIRECTIONS
 
 _VALUE = re.compile(rb"<(?:\w+:)?(?:v|is|f)[ />]")  # of a cell of .xlsx, or its formula
 _STRICT = b"http://purl.oclc.org/ooxml/"
@@ -22,6 +26,111 @@ _ROW_TAG, _COLUMN_TAG, _VALUE_TAG, _INLINE_TAG, _TEXT_TAG, _MERGED_TAG = (
     f"{{{_MAIN.decode()}}}{name}" for name in ("row", "col", "v", "is", "t", "mergeCells")
 )
 _LOOKED_AT = 2**24  # bytes of a sheet in which there is one
+
+
+class Sheet(NamedTuple):
+    """A sheet as it was read; places count from 0, but `hidden_rows` from 1."""
+
+    rows: list[list[Any]]
+    merged: Iterable[tuple[int, int, int, int]]  # first row and column, last row and column
+    hidden_rows: set[int]
+    hidden_columns: set[int]
+
+
+class Book(NamedTuple):
+    """An open workbook."""
+
+    filled: dict[str, bool]  # by the names of its sheets, whether they have cells
+    shown: set[str]  # the sheets that are not hidden
+    read: Callable[[str], Sheet]
+
+
+def read_workbook(open_book: Callable[[bytes, str], Book], source: Source) -> Rows:
+    """Reads a sheet of a file that one of the functions below opens; errors also as of these."""
+    book = open_book(source.content, source.name)
+    return read_sheet_rows(book, source.sheet, source.show_hidden)
+
+
+def read_sheet_rows(book: Book, sheet: str | None = None, show_hidden: bool = False) -> Rows:
+    """Reads the rows of a sheet. A formula has the result that was last stored.
+
+    Percentages, currencies, leading zeros and lengths of time are as they are shown, but not in
+    .xlsb. Other numbers are without their format, to the 15 digits that Excel shows. Merged cells
+    all have the value of the first. Hidden rows and columns are left out, unless `show_hidden`.
+
+    Without a name the sheet is the first visible one with several rows and columns; if there is
+    none, the first visible one. ValueError if there is no such sheet, if it has more than
+    MOST_CELLS, or if none of its formulas has a result.
+    """
+    (rows, merged, hidden_rows, hidden_columns), assumed = _chosen_sheet(book, sheet)
+    rows = [
+        [DIRECTIONS.sub("", cell) if isinstance(cell, str) else cell for cell in row]
+        for row in rows
+    ]
+    _fill_merged(rows, merged)
+    numbers = range(1, len(rows) + 1)
+    if show_hidden:
+        return Rows(rows, assumed=assumed)
+    if hidden := len(hidden_rows.intersection(numbers)):
+        assumed.append(f"{hidden} hidden row{'s are' if hidden > 1 else ' is'} left out.")
+    if not hidden_columns.isdisjoint(range(max(map(len, rows), default=0))):
+        assumed.append("Hidden columns are left out.")
+    kept = [number for number in numbers if number not in hidden_rows]
+    rows = [
+        [cell for column, cell in enumerate(rows[number - 1]) if column not in hidden_columns]
+        for number in kept
+    ]
+    return Rows(rows, kept, assumed=assumed)
+
+
+def _chosen_sheet(book: Book, name: str | None) -> tuple[Sheet, list[str]]:
+    """The sheet to read and what was assumed."""
+    names = [name for name, is_filled in book.filled.items() if is_filled]
+    if not names or name not in (None, *names):
+        expected = f"one of the sheets {names}" if names else "a sheet with cells"
+        raise ValueError(f"expected {expected}, got {name!r}")
+    if name is not None:
+        return book.read(name), []
+    names = [name for name in names if name in book.shown] or names
+    chosen, sheet = names[0], book.read(names[0])
+    for name in names:
+        other = sheet if name == chosen else book.read(name)
+        if len(other.rows) > 1 and max(map(len, other.rows)) > 1:
+            chosen, sheet = name, other
+            break
+    others = ", ".join(f"'{other}'" for other in names if other != chosen)
+    return sheet, [f"Sheet '{chosen}' was read; there are also {others}."] if others else []
+
+
+def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[int, int, int, int]]) -> None:
+    """Gives merged cells the value of the first; a title or section alone in its rows stays one."""
+    width = max(map(len, rows), default=0)
+    for row in rows:
+        row += [None] * (width - len(row))
+    filled = (next((n for n, cell in enumerate(row) if not _is_empty(cell)), width) for row in rows)
+    leftmost = min(filled, default=0)
+    for top, first, bottom, last in merged:
+        if top >= len(rows) or first >= width:
+            continue
+        last = min(last, width - 1)
+        value, within = rows[top][first], rows[top : bottom + 1]
+        is_alone = last > first and first <= leftmost
+        is_alone = is_alone and all(_is_empty(cell) for row in within for cell in row[last + 1 :])
+        for row in within:
+            row[first : last + 1] = [None if is_alone else value] * (last + 1 - first)
+        rows[top][first] = value
+
+
+def _is_empty(cell: Any) -> bool:
+    return cell is None or cell == ""
+
+
+def shown_value(value: Any, number_format: str = "") -> Any:
+    """A value as it is shown; a number to the 15 digits that Excel shows."""
+    if isinstance(value, float):
+        value = float(f"{value:.15g}")
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return (is_number and shown_number(value, number_format)) or plain_value(value)
 
 
 def open_excel(content: bytes, path: str) -> Book:
@@ -169,7 +278,6 @@ def _text_alone(element: Any) -> str | None:
 
 
 def _is_hidden(attributes: Mapping[str, str], size: str) -> bool:
-    """Whether a row or column of Excel is hidden or has no size."""
     is_shown = attributes.get("hidden", "0") in ("0", "f", "false")
     return not is_shown or float(attributes.get(size, 1)) == 0
 
@@ -226,3 +334,44 @@ def open_excel_binary(content: bytes, path: str) -> Book:
     visible = calamine.SheetVisibleEnum.Visible
     shown = {about.name for about in book.sheets_metadata if about.visible == visible}
     return Book({name: it.total_height > 0 for name, it in sheets.items()}, shown, read)
+
+
+def has_worksheets(data: Any) -> bool:
+    """Whether it is a worksheet, or a workbook of them."""
+    return hasattr(data, "sheet_state") or hasattr(type(data), "worksheets")
+
+
+def open_worksheets(data: Any) -> Book:
+    """The book of a workbook, or of a worksheet alone; ValueError for formulas without results."""
+    sheets = {sheet.title: sheet for sheet in getattr(data, "worksheets", [data])}
+    shown = {name for name, it in sheets.items() if it.sheet_state == "visible"}
+    read = {name: _sheet(sheet) for name, sheet in sheets.items()}
+    return Book(
+        {name: any(map(any, it.rows)) for name, it in read.items()}, shown, read.__getitem__
+    )
+
+
+def cell_value(cell: Any) -> Any:
+    """The value of a cell as it is shown; ValueError for a formula."""
+    if cell.data_type == "f":
+        raise ValueError(
+            "expected formulas with their last results, got one alone in "
+            f"'{cell.parent.title}'!{cell.coordinate}; load the workbook with data_only=True"
+        )
+    return shown_value(cell.value, cell.number_format or "")
+
+
+def _sheet(sheet: Any) -> Sheet:
+    merged = getattr(getattr(sheet, "merged_cells", None), "ranges", ())
+    columns: dict[str, Any] = getattr(sheet, "column_dimensions", {})
+    rows: dict[int, Any] = getattr(sheet, "row_dimensions", {})
+    hidden = [column for column in columns.values() if column.hidden]
+    for column in hidden:
+        column.reindex()  # gives it its numbers, from 1
+    bounds = [[place - 1 for place in part.bounds] for part in merged]
+    return Sheet(
+        [list(map(cell_value, row)) for row in sheet.iter_rows()],
+        [(top, left, bottom, right) for left, top, right, bottom in bounds],
+        {number for number, it in rows.items() if it.hidden},
+        {place - 1 for column in hidden for place in range(column.min, column.max + 1)},
+    )
