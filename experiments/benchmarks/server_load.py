@@ -171,6 +171,8 @@ async def _at_random_times(client, bodies: Iterator[bytes], rate: float) -> list
 def _print(title: str, replies: list[Reply]) -> None:
     outcomes = Counter(reply.outcome for reply in replies)
     seconds = sorted(reply.seconds for reply in replies if reply.outcome == "200")
+    if not seconds:
+        raise SystemExit(f"{title}: {len(replies)} requests and no answer, {dict(outcomes)}")
     median, late = statistics.median(seconds), seconds[int(0.99 * len(seconds))]
     print(
         f"{title}: {len(replies)} requests, {dict(outcomes)}; median {median:.2f} s, 99th "
