@@ -30,7 +30,8 @@ texts, numbers, truth values or null.
 What cannot be answered gets a 4xx and {"error": "expected 2 cells as in the header, got 3",
 "code": "ragged", "where": "instances[0].table.rows[4]"}: 400 for what is no such request, 413 for
 what is beyond a limit or too long for the model, 408 for what comes too slowly, and 503 with
-Retry-After if too much waits. No request makes the server read or write a file.
+Retry-After, at once, for what would be answered later than --wait-seconds because of what waits. No
+request makes the server read or write a file.
 
   GET /docs                 the interface, and /openapi.json
   GET /v2/health/live       whether the server lives, and /v2/health/ready whether the model does
@@ -82,6 +83,7 @@ def add_arguments(parser: Any) -> None:
         --max-waiting-bytes=N  most bytes of all requests at once; others wait to be read
         --max-connections=N  most connections at once; then the longest idle one is closed
         --body-seconds=S  in which a request has to arrive, its head and then its body
+        --wait-seconds=S  which an answer may be expected to take, or the request gets a 503 at once
         --reply-seconds=S  in which a request has to be answered, or it gets a 503
         --grace-seconds=S  for which what was asked is still answered after SIGTERM
         """,

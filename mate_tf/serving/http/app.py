@@ -59,7 +59,7 @@ class Service:
         """
         self._predictor = predictor
         self._defaults = (alternatives, min_score)
-        self.questions = questions = Questions(predictor.answer_prepared)
+        self.questions = questions = Questions(predictor.answer_prepared, self.limits.wait_seconds)
         _WAITING.set_function(lambda: questions.num_waiting)
 
     def check_ready(self) -> bool:
@@ -72,6 +72,7 @@ class Service:
     async def answer(self, body: Body, read: Callable[[Body, Limits, str], Request]) -> Any:
         """The reply to a body; RefusedError if it is no request or beyond the model's limits."""
         assert self.questions is not None, "expected a model that is ready"
+        self.questions.check_wait()  # before anything is read
         run = asyncio.get_running_loop().run_in_executor
         reader = self._readers[body.is_small]
         request = await run(reader, read, body, self.limits, self.name)
