@@ -42,7 +42,8 @@ def running(model: pathlib.Path, folder: pathlib.Path, *flags: str) -> Iterator[
         (folder / name).mkdir(parents=True)
 
     environment = os.environ | {"PYTHONPATH": str(ROOT), "TMPDIR": str(folder / "tmp")}
-    command = [sys.executable, "-m", "mate_tf", "serve", f"--model={model}", "--port=0", *flags]
+    command = [sys.executable, "-m", "mate_tf", "serve", f"--model={model}", "--port=0"]
+    command += ["--wait-seconds=60", *flags]  # none is refused on a slow machine
     log = folder / "log"
     with log.open("w") as errors:
         process = subprocess.Popen(

@@ -16,6 +16,7 @@ from mate_tf.serving.http import RefusedError, stopping
 
 _SECONDS_OF_TOKEN = 0.1e-3  # half of what one takes the default model on two cores
 _MEMORY = 0.9  # after each answer so much counts of those before
+_DOUBLE = 3_000  # tokens in one column, where attention doubles what each takes
 
 
 class _Waiting(NamedTuple):
@@ -27,6 +28,11 @@ class _Waiting(NamedTuple):
     number: int  # of equal ones the first comes first
     question: Any  # as `Predictor.prepare` made it; None ends the thread
     future: "Future[Answer]"
+
+
+def _work(question: Any) -> float:
+    """About what a question takes, in the tokens of a short one that take as long."""
+    return question.num_tokens * (1 + question.num_tokens / _DOUBLE)
 
 
 class Questions:
@@ -48,9 +54,9 @@ class Questions:
         clock: Callable[[], float] = time.monotonic,
     ):
         self._answer, self._wait_seconds, self._clock = answer, wait_seconds, clock
-        self._seconds_of_token = 0.0  # until it is measured
-        self._seconds = self._tokens = 0.0  # measured; older ones count less
-        self._running_until = 0.0  # when what is computed now should have its answer
+        self._seconds_of_work = 0.0  # until it is measured
+        self._seconds = self._work_done = 0.0  # measured; older ones count less
+        self._running_until: float | None = None  # when what is computed should have its answer
         self._numbers = itertools.count()
         self._waiting: queue.PriorityQueue[_Waiting] = queue.PriorityQueue()
         self._is_closed = False
@@ -61,25 +67,27 @@ class Questions:
     @property
     def num_waiting(self) -> int:
         """How many questions wait whose clients still wait."""
-        return len(self._tokens_waiting())
+        return len(self._work_waiting())
 
-    def check_wait(self, num_tokens: int = 0) -> None:
-        """Refuses a request of so many tokens that would be answered late.
+    def check_wait(self, questions: Sequence[Any] = (), waited: float = 0.0) -> None:
+        """Refuses a request that came some seconds ago and would be answered late.
 
         What is long by itself is accepted when nothing else waits or is computed.
 
         Raises:
             RefusedError: with status 503, and the seconds after which it would be accepted.
         """
-        before = max(self._running_until - self._clock(), 0.0)
-        before += sum(self._tokens_waiting()) * self._seconds_of_token
-        wait = before + num_tokens * self._seconds_of_token
+        now, running_until = self._clock(), self._running_until
+        # What takes longer than it should is expected to take as long again.
+        before = 0.0 if running_until is None else abs(running_until - now)
+        before += sum(self._work_waiting()) * self._seconds_of_work
+        wait = waited + before + sum(map(_work, questions)) * self._seconds_of_work
         if (too_long := min(before, wait - self._wait_seconds)) > 0:
             most = f"{self._wait_seconds:g}"
             message = f"expected an answer within {most} s, it would take {wait:.0f}"
             raise RefusedError("late", message, status=503, retry_after=math.ceil(too_long))
 
-    def submit(self, questions: Sequence[Any]) -> list["Future[Answer]"]:
+    def submit(self, questions: Sequence[Any], waited: float = 0.0) -> list["Future[Answer]"]:
         """Takes all questions; one whose future is cancelled in time is not asked.
 
         Raises:
@@ -87,7 +95,7 @@ class Questions:
         """
         if self._is_closed:
             raise stopping()
-        self.check_wait(sum(question.num_tokens for question in questions))
+        self.check_wait(questions, waited)
         futures: list[Future[Answer]] = [Future() for _ in questions]
         now = self._clock()
         for question, future in zip(questions, futures, strict=True):
@@ -101,9 +109,9 @@ class Questions:
         self._thread.join(timeout)
         return not self._thread.is_alive()
 
-    def _tokens_waiting(self) -> list[int]:
+    def _work_waiting(self) -> list[float]:
         return [
-            one.question.num_tokens
+            _work(one.question)
             for one in self._waiting.queue[:]
             if one.question is not None and not one.future.cancelled()
         ]
@@ -122,13 +130,13 @@ class Questions:
 
     def _timed(self, question: Any) -> Answer:
         """The answer, whose time is measured."""
-        start = self._clock()
-        self._running_until = start + question.num_tokens * self._seconds_of_token
+        start, work = self._clock(), _work(question)
+        self._running_until = start + work * self._seconds_of_work
         try:
             (answer,) = self._answer([question])
         finally:
-            self._running_until = 0.0
+            self._running_until = None
         self._seconds = _MEMORY * self._seconds + self._clock() - start
-        self._tokens = _MEMORY * self._tokens + question.num_tokens
-        self._seconds_of_token = self._seconds / self._tokens
+        self._work_done = _MEMORY * self._work_done + work
+        self._seconds_of_work = self._seconds / self._work_done
         return answer

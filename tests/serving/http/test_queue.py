@@ -215,6 +215,41 @@ def test_what_is_late_is_refused_before_it_is_read():
     assert texts(futures) == ["held"] and queue.close()
 
 
+def test_reading_counts_and_so_does_what_takes_longer_than_it_should():
+    model = TimedModel(1.0)
+    queue = model.queue()
+    texts(queue.submit(asked("first")))
+    futures = model.hold(queue, 4)
+    queue.check_wait([Asked("", 3)])
+    for waited, retry_after in [(3, "2"), (20, "4")]:
+        with pytest.raises(RefusedError) as caught:
+            queue.check_wait([Asked("", 3)], waited)
+        assert caught.value.headers["retry-after"] == retry_after
+    model.now += 13  # of the four that it should take
+    assert refusal(queue, 1)[2] == "2"
+    model.may_go_on.set()
+    assert texts(futures) == ["held"]
+    queue.check_wait([Asked("", 1)], 20)  # nothing waits
+    assert queue.close()
+
+
+def test_what_was_accepted_is_refused_if_its_turn_does_not_come_in_time():
+    model = Model(is_held=True)
+    service = Service("tables", Limits(wait_seconds=0.01))
+    prepared = [Asked("late"), Asked("late too")]
+    service.begin(types.SimpleNamespace(prepare=lambda _: prepared, answer_prepared=model), 0, 0.0)
+    service.questions = queue = Questions(model)
+    futures = queue.submit(asked("held"))
+    model.has_begun.acquire()
+    body = Body(json.dumps({"instances": [{"questions": ["a", "b"], "table": "a\nb"}]}).encode())
+    with pytest.raises(RefusedError, match=r"within 0.01 s, others took longer") as caught:
+        asyncio.run(service.answer(body, read_request))
+    assert (caught.value.status, caught.value.code) == (503, "late")
+    model.may_go_on.set()
+    assert texts(futures) == ["held"] and queue.close()
+    assert model.texts == ["held"]
+
+
 def test_what_nobody_waits_for_is_not_asked():
     model = Model(is_held=True)
     queue = Questions(model)
