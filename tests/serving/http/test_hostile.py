@@ -18,7 +18,7 @@ import pytest
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.requests import read_request, read_tensors
-from tests.serving.server_process import NAME
+from tests.serving.processes import NAME
 
 CUT = "cut"  # the server ended the connection without a reply
 MEMORY = ("process_resident_memory_bytes",)
