@@ -36,13 +36,7 @@ from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
 from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration
-from mate_tf.weights.run import (
-    CALIBRATION,
-    numpy_weights,
-    packed,
-    weights_by_path,
-    write_weights,
-)
+from mate_tf.weights.run import CALIBRATION, numpy_weights, packed, weights_by_path, write_weights
 
 Outputs = dict[str, tf.Tensor]
 _NONE: Mapping[str, bytes] = {}

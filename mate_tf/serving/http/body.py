@@ -169,8 +169,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _WIDE = "expected numbers of 64 bits"
 _DECODER = json.JSONDecoder(
-    parse_int=_whole,
-    parse_float=_number,
-    parse_constant=_no_constant,
-    object_pairs_hook=_unique,
+    parse_int=_whole, parse_float=_number, parse_constant=_no_constant, object_pairs_hook=_unique
 )

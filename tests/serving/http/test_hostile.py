@@ -85,10 +85,7 @@ _NOT_HTTP = [
     b"SSH-2.0-client\r\n\r\n",
     b" " * 100_000,
 ]
-_LARGE_HEADS = [
-    f"a: {'b' * 200_000}",
-    "\r\n".join(f"a{number}: b" for number in range(20_000)),
-]
+_LARGE_HEADS = [f"a: {'b' * 200_000}", "\r\n".join(f"a{number}: b" for number in range(20_000))]
 _WRONG_HEADS = ["a b: c", "a\0: b", ": b", "host: b", "transfer-encoding: gzip", "a: b\rc: d"]
 
 
