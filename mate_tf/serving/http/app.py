@@ -19,11 +19,18 @@ from starlette.exceptions import HTTPException
 import mate_tf
 from mate_tf.features.config import ConversionError
 from mate_tf.serving.http import Limits, RefusedError, busy, schema
-from mate_tf.serving.http.body import ENCODINGS, JSON, Body
 from mate_tf.serving.http.connections import Connections
 from mate_tf.serving.http.limits import CODE, RequestLimits
 from mate_tf.serving.http.queue import Questions
-from mate_tf.serving.http.requests import MODEL_VERSION, Request, read_request, read_tensors
+from mate_tf.serving.http.requests import (
+    ENCODINGS,
+    JSON,
+    MODEL_VERSION,
+    Body,
+    Request,
+    read_request,
+    read_tensors,
+)
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _HEAD_BYTES = 32 * 1024

@@ -1,6 +1,7 @@
 """Requests and replies, each defined once: for reading them and for the OpenAPI document.
 
-A request is validated with the `Limits` as context (`info.context`) and the numbers of body.py.
+A request is validated with the `Limits` as context (`info.context`), and with a `Number` for each
+number that is not whole.
 """
 
 import math
@@ -28,7 +29,6 @@ from mate_tf.reading.layout import lay_out
 from mate_tf.reading.sources import table_of_value
 from mate_tf.reading.structures import WrittenNumber
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.body import Number
 from mate_tf.tables import table as tables
 from mate_tf.tables.operators import OPERATORS
 
@@ -57,6 +57,15 @@ _SENTENCES = {
 }
 # Parts of the places of pydantic's errors that are none of a request.
 _FORMS = ("<rows>", "<shape>", "<text>", "<one>", "<many>", "constrained-str")
+
+
+class Number(float):
+    """A number with a point or an exponent, and its text in the request: 1.50 stays 1.50."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "") -> T:

@@ -16,8 +16,7 @@ import httpx
 import pytest
 
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.body import Body
-from mate_tf.serving.http.requests import read_request, read_tensors
+from mate_tf.serving.http.requests import Body, read_request, read_tensors
 from tests.serving.processes import NAME
 
 CUT = "cut"  # the server ended the connection without a reply

@@ -13,9 +13,8 @@ from hypothesis import given
 from mate_tf.answers.answer import Answer
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.app import Service
-from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.queue import Questions
-from mate_tf.serving.http.requests import read_request
+from mate_tf.serving.http.requests import Body, read_request
 from tests.small import cases
 
 CRASHES = "crash"

@@ -13,8 +13,7 @@ from hypothesis import given
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.follow_ups import follow_up
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.body import Body
-from mate_tf.serving.http.requests import Request, read_request, read_tensors
+from mate_tf.serving.http.requests import Body, Request, read_request, read_tensors
 from mate_tf.tables.table import Question, Table
 from tests.small import cases
 
