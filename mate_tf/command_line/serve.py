@@ -8,8 +8,8 @@ import pathlib
 import re
 import signal
 import socket
+import threading
 import time
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 from mate_tf.command_line import arguments
@@ -102,11 +102,7 @@ def run(options: argparse.Namespace) -> int:
     service = serving.Service(model_name, limits)
     app = serving.make_app(service, log=say)
     server = serving.Server(app, limits)
-
-    def end_if_it_failed(loading: "Future[None]") -> None:
-        if loading.exception() is not None:
-            server.should_exit = True
-
+    loading = _Loading(options, service, server)
     with _listener(options) as listener:
         # uvicorn raises the signal again when it has ended, for those who came before it.
         for number in (signal.SIGTERM, signal.SIGINT):
@@ -114,38 +110,52 @@ def run(options: argparse.Namespace) -> int:
         host, port = listener.getsockname()[:2]
         address = f"[{host}]" if ":" in host else host
         say(f"POST http://{address}:{port}/v1/models/{model_name}:predict")
-        loading = ThreadPoolExecutor(1).submit(_load, options, service, server)
-        loading.add_done_callback(end_if_it_failed)
+        loading.start()
         asyncio.run(server.serve(sockets=[listener]))
     return _end(loading, service, app)
 
 
-def _load(options: argparse.Namespace, service: Any, server: Any) -> None:
+class _Loading(threading.Thread):
     """Loads the model while the server already says that it lives."""
-    from prometheus_client import REGISTRY
 
-    from mate_tf.serving.http.schema import MOST_ALTERNATIVES
+    def __init__(self, options: argparse.Namespace, service: Any, server: Any):
+        super().__init__(name="loading", daemon=True)
+        self._options, self._service, self._server = options, service, server
+        self.error: Exception | None = None  # why it failed
 
-    alternatives, min_score = options.num_alternatives, options.min_score
-    options.num_alternatives, options.min_score = MOST_ALTERNATIVES, 0.0
-    while not server.started:  # before TensorFlow takes the processor
-        time.sleep(0.01)
-    with showing_logs():
+    def run(self) -> None:
+        try:
+            while not self._server.started:  # before TensorFlow takes the processor
+                time.sleep(0.01)
+            with showing_logs():
+                self._load()
+        except Exception as error:
+            self.error = error
+            self._server.should_exit = True
+
+    def _load(self) -> None:
+        from prometheus_client import REGISTRY
+
+        from mate_tf.serving.http.schema import MOST_ALTERNATIVES
+
+        options = self._options
+        alternatives, min_score = options.num_alternatives, options.min_score
+        options.num_alternatives, options.min_score = MOST_ALTERNATIVES, 0.0
         options.max_tokens = options.max_tokens or _max_tokens(options)
         predictor = arguments.load_model(options)
         _warm_up(predictor)
-    service.begin(predictor, alternatives, min_score)
-    used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
-    memory = "" if used is None else f", {used / 1e6:.0f} MB of memory"
-    say(f"ready: {options.max_tokens} tokens at most{memory}")
+        self._service.begin(predictor, alternatives, min_score)
+        used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
+        memory = "" if used is None else f", {used / 1e6:.0f} MB of memory"
+        say(f"ready: {options.max_tokens} tokens at most{memory}")
 
 
-def _end(loading: "Future[None]", service: Any, app: Any) -> int:
+def _end(loading: _Loading, service: Any, app: Any) -> int:
     """The exit status, once all that waited has its answer or has none."""
     from absl import logging
 
-    if loading.done():
-        loading.result()  # raises why it failed
+    if loading.error is not None:
+        raise loading.error
     is_cut_off = app.has_cut_off or not (service.questions is None or service.questions.close(1.0))
     if is_cut_off:
         logging.error("not all that was asked was answered within the grace period")
