@@ -54,7 +54,7 @@ class Questions:
         clock: Callable[[], float] = time.monotonic,
     ):
         self._answer, self._wait_seconds, self._clock = answer, wait_seconds, clock
-        self._seconds_of_work = 0.0  # until it is measured
+        self._seconds_of_work = 2 * _SECONDS_OF_TOKEN  # until it is measured
         self._seconds = self._work_done = 0.0  # measured; older ones count less
         self._running_until: float | None = None  # when what is computed should have its answer
         self._numbers = itertools.count()

@@ -163,11 +163,12 @@ def test_what_would_be_answered_late_is_refused_at_once(waiting, num_tokens, ref
     assert texts(futures) == accepted and model.texts == ["first", *accepted]
 
 
-def test_nothing_is_refused_before_the_first_answer_or_while_nothing_waits():
+def test_before_the_first_answer_only_what_is_very_long_is_refused_and_nothing_while_none_waits():
     model = TimedModel(1.0)
     queue = model.queue()
     futures = model.hold(queue, 1_000)
     futures += queue.submit([Asked("unmeasured", 1_000)])
+    assert refusal(queue, 16_000)[1] == "late"
     model.may_go_on.set()
     assert texts(futures) == ["held", "unmeasured"]
     assert texts(queue.submit([Asked("huge", 1_000_000)])) == ["huge"]
