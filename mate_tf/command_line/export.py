@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> None:
 
     from mate_tf.answers.kinds import answering_kind
     from mate_tf.serving.export import export_onnx, export_stored
-    from mate_tf.serving.loading import run_model
+    from mate_tf.serving.stored import run_model
 
     if options.model_dir is None:
         stored = _published(options)
@@ -120,7 +120,7 @@ def run(options: argparse.Namespace) -> None:
 
 def _published(options: argparse.Namespace) -> Any:
     """The model of --checkpoint."""
-    from mate_tf.serving.loading import published_model
+    from mate_tf.serving.stored import published_model
     from mate_tf.training.starting_points import find_config
     from mate_tf.weights.folder import kind_of_weights, locate_weights
     from mate_tf.weights.hugging_face import hugging_face_task_config

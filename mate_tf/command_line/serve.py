@@ -191,7 +191,7 @@ def _listener(options: argparse.Namespace) -> socket.socket:
 
 def _max_tokens(options: argparse.Namespace) -> int:
     """The longest question with its table, as long as few models' memory allows."""
-    from mate_tf.serving.loading import find_model
+    from mate_tf.serving.stored import find_model
 
     stored = find_model(arguments.find_model(options.model), options.revision, options.architecture)
     return min(stored.feature_config.max_seq_length or _MAX_TOKENS, _MAX_TOKENS)

@@ -40,7 +40,7 @@ class Example(NamedTuple):
 
 
 def _examples() -> Iterator[Example]:
-    """What the page begins with; the default model answers these right."""
+    """Those that the page begins with; the default model answers them right."""
     text = pathlib.Path(__file__).with_name("examples.txt").read_text(encoding="utf-8")
     parts = text.rstrip("\n").split("\n\n")
     for table, questions in zip(parts[::2], parts[1::2], strict=True):

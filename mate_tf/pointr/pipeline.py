@@ -40,7 +40,7 @@ from mate_tf.reading.text_files import complete_text_file, read_json
 from mate_tf.records.conversion_file import conversion_of
 from mate_tf.records.splits import prepare_folder, read_questions
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.loading import run_model
+from mate_tf.serving.stored import run_model
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
 from mate_tf.training.config import FinetuningConfig

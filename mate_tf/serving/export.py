@@ -26,8 +26,8 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.models.encoder_task import EncoderTask
 from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
-from mate_tf.serving.loading import StoredModel, check_longest
 from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
+from mate_tf.serving.stored import StoredModel, check_longest
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
 from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration

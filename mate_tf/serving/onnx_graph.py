@@ -28,7 +28,7 @@ from mate_tf.answers.onnx_runtime import (
 )
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, MateConfig
 from mate_tf.paths import as_path, complete_file
-from mate_tf.serving.loading import run_model
+from mate_tf.serving.stored import run_model
 from mate_tf.task_configs import TableQAConfig, TaskConfig
 
 OPSET, IR_VERSION = 20, 9

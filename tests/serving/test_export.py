@@ -16,7 +16,8 @@ from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.records.records import serialize_example
 from mate_tf.serving.export import export_saved_model
-from mate_tf.serving.loading import from_pretrained, serving_features
+from mate_tf.serving.loading import from_pretrained
+from mate_tf.serving.stored import serving_features
 from mate_tf.tables.table import Question, Table
 from mate_tf.weights.folder import WARM_UP_FILE
 from tests.small import ENCODER, cases, export_small, text_input, without_tables, write_vocabulary

@@ -21,7 +21,7 @@ from mate_tf.models.classification import SequenceClassification
 from mate_tf.models.span_reading import SpanReading
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.loading import find_model, run_model
+from mate_tf.serving.stored import find_model, run_model
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig, model_kind
 from mate_tf.training.config import (

@@ -13,8 +13,8 @@ from mate_tf.answers.onnx_runtime import GRAPH_FILE, WEIGHTS_FILE, OnnxModel
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.serving.export import export_onnx, export_stored
-from mate_tf.serving.loading import find_model, run_model
 from mate_tf.serving.onnx_graph import make_graph, why_no_graph, write_graph
+from mate_tf.serving.stored import find_model, run_model
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig

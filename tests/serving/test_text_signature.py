@@ -19,7 +19,7 @@ from mate_tf.features.config import FeatureConfig
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.loading import find_model
+from mate_tf.serving.stored import find_model
 from mate_tf.tables.operators import OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig

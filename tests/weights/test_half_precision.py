@@ -10,7 +10,7 @@ from safetensors.numpy import save_file
 import mate_tf
 from mate_tf.answers.calibration import Calibration
 from mate_tf.serving.export import export_stored
-from mate_tf.serving.loading import find_model
+from mate_tf.serving.stored import find_model
 from mate_tf.tables.table import Table
 from mate_tf.weights import run as weights_of_runs
 from mate_tf.weights.folder import read_calibration, write_calibration

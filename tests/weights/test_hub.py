@@ -11,7 +11,7 @@ import pytest
 import mate_tf
 from mate_tf.answers.calibration import Calibration
 from mate_tf.answers.onnx_runtime import GRAPH_FILE
-from mate_tf.serving.loading import find_model, published_model
+from mate_tf.serving.stored import find_model, published_model
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL, download, write_calibration
