@@ -70,7 +70,7 @@ class Client:
             self.queue.put_nowait(message)
         self.scope = {"type": "http", "method": "POST", "path": "/a\nb", "http_version": version}
         self.scope |= {"client": ("1.2.3.4", 5), "headers": list(headers)}
-        self.scope["state"] = {"connection": connection}
+        self.scope["state"] = {"connection": connection or Connection()}
 
     async def receive(self):
         if self.queue.empty():
