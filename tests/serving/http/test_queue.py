@@ -225,7 +225,7 @@ def test_reading_counts_and_so_does_what_takes_longer_than_it_should():
         with pytest.raises(RefusedError) as caught:
             queue.check_wait([Asked("", 3)], waited)
         assert caught.value.headers["retry-after"] == retry_after
-    model.now += 13  # of the four that it should take
+    model.now += 12  # of the four that it should take
     assert refusal(queue, 1)[2] == "2"
     model.may_go_on.set()
     assert texts(futures) == ["held"]
