@@ -153,8 +153,9 @@ setup(
     packages=find_namespace_packages(include=["mate_tf", "mate_tf.*"]),
     entry_points={"console_scripts": ["mate-tf=mate_tf.command_line.main:main"]},
     package_data={
-        "mate_tf": ["py.typed", "default_model/*", "page/*.css", "page/*.js"],
+        "mate_tf": ["py.typed", "default_model/*"],
         "mate_tf.datasets": ["*.txtpb"],
+        "mate_tf.page": ["*.css", "*.js", "*.txt"],
     },
     install_requires=CORE,
     extras_require={**EXTRAS, **TOGETHER},

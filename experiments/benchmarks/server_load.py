@@ -5,7 +5,8 @@
 It starts `mate-tf serve` (experiments.benchmarks.starts measures how soon it is ready). --clients
 ask questions of WikiTableQuestions' training split one after the other, --long_share of
 them about tables of --long_tokens tokens: one column, one cell, or 60 columns. Last, requests come
-at random times, at 80 % of what the server took before. Clients and server share the machine.
+at random times, at --load times the rate of answers before. One of the --clients that gets a 503
+waits for as long as Retry-After says. Clients and server share the machine.
 """
 
 import asyncio
@@ -31,6 +32,7 @@ _WTQ = flags.DEFINE_string("wtq", None, "the folder of WikiTableQuestions' relea
 _CLIENTS = flags.DEFINE_integer("clients", 32, "clients at once", lower_bound=1)
 _MINUTES = flags.DEFINE_float("minutes", 10, "minutes of clients one after the other", 0)
 _OPEN_MINUTES = flags.DEFINE_float("open_minutes", 3, "minutes of requests at random times", 0)
+_LOAD = flags.DEFINE_float("load", 0.8, "rate of random requests by that of answers before", 0)
 _LONG_SHARE = flags.DEFINE_float("long_share", 0.01, "share of long tables", 0, 1)
 _LONG_TOKENS = flags.DEFINE_integer("long_tokens", 16_384, "tokens of long tables", 512)
 _SEED = flags.DEFINE_integer("seed", 1, "the seed of the order and of the times")
@@ -44,6 +46,7 @@ class Reply(NamedTuple):
 
     seconds: float
     outcome: str
+    retry_after: int = 0  # seconds
 
 
 def main(_: list[str]) -> None:
@@ -74,12 +77,13 @@ async def _measure(server: subprocess.Popen) -> None:
                 is_ready = (await client.get("/v2/health/ready")).status_code == 200
         bodies = _bodies(random.Random(_SEED.value))
         replies = await _clients_in_turn(client, bodies, server)
-        rate = len(replies) / (60 * _MINUTES.value)
+        rate = sum(reply.outcome == "200" for reply in replies) / (60 * _MINUTES.value)
+        rate *= _LOAD.value
         _print(f"{_CLIENTS.value} clients, {_MINUTES.value:g} minutes", replies)
         print(f"peak: {_megabytes(server, 'VmHWM'):,} MB", flush=True)
         bodies = _bodies(random.Random(_SEED.value + 1), long_share=0)
-        replies = await _at_random_times(client, bodies, 0.8 * rate)
-        _print(f"{0.8 * rate:.1f} requests a second at random times", replies)
+        replies = await _at_random_times(client, bodies, rate)
+        _print(f"{rate:.1f} requests a second at random times", replies)
 
 
 def _bodies(draw: random.Random, long_share: float | None = None) -> Iterator[bytes]:
@@ -108,15 +112,16 @@ def _long_tables(tokens: int) -> Iterator[dict]:
 async def _ask(client, body: bytes) -> Reply:
     import httpx
 
-    asked = time.monotonic()
+    asked, retry_after = time.monotonic(), 0
     try:
         reply = await client.post("/v1/models/tables:predict", content=body)
         outcome = str(reply.status_code)
+        retry_after = int(reply.headers.get("retry-after", 0))
         if reply.status_code >= 400:
             outcome += " " + reply.json()["code"]
     except httpx.TransportError as error:
         outcome = type(error).__name__
-    return Reply(time.monotonic() - asked, outcome)
+    return Reply(time.monotonic() - asked, outcome, retry_after)
 
 
 async def _clients_in_turn(client, bodies: Iterator[bytes], server) -> list[Reply]:
@@ -127,10 +132,11 @@ async def _clients_in_turn(client, bodies: Iterator[bytes], server) -> list[Repl
     async def one() -> None:
         while time.monotonic() < end:
             replies.append(await _ask(client, next(bodies)))
+            await asyncio.sleep(replies[-1].retry_after)
 
     async def watch() -> None:
         while time.monotonic() < end:
-            await asyncio.sleep(60)
+            await asyncio.sleep(min(60, 60 * _MINUTES.value))
             print(f"{len(replies)} replies, {_megabytes(server, 'VmRSS'):,} MB", flush=True)
 
     await asyncio.gather(watch(), *(one() for _ in range(_CLIENTS.value)))
@@ -156,10 +162,13 @@ async def _at_random_times(client, bodies: Iterator[bytes], rate: float) -> list
 def _print(title: str, replies: list[Reply]) -> None:
     outcomes = Counter(reply.outcome for reply in replies)
     seconds = sorted(reply.seconds for reply in replies if reply.outcome == "200")
+    if not seconds:
+        raise SystemExit(f"{title}: {len(replies)} requests and no answer, {dict(outcomes)}")
     median, late = statistics.median(seconds), seconds[int(0.99 * len(seconds))]
     print(
         f"{title}: {len(replies)} requests, {dict(outcomes)}; median {median:.2f} s, 99th "
-        f"percentile {late:.2f} s, {late / median:.1f} times; longest {seconds[-1]:.1f} s",
+        f"percentile {late:.2f} s, {late / median:.1f} times; longest {seconds[-1]:.1f} s, "
+        f"of all replies {max(reply.seconds for reply in replies):.1f} s",
         flush=True,
     )
 

@@ -200,7 +200,10 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
     from mate_tf.serving import loading
     from mate_tf.tables.part_of_speech import load_tagger
 
-    answers_on_all = hasattr(options, "num_gpus") and _has_devices(options)
+    named = [getattr(options, name, None) for name in ("num_gpus", "num_virtual_cpus", "tpu")]
+    # Whether there are GPUs is found without TensorFlow.
+    has_devices = any(it is not None for it in named) or shutil.which("nvidia-smi") is not None
+    answers_on_all = hasattr(options, "num_gpus") and has_devices
     given = {
         "max_seq_length": options.max_tokens,
         "drop_rows_to_fit": getattr(options, "drop_rows_to_fit", None),
@@ -221,12 +224,6 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
             **{name: value for name, value in given.items() if value is not None},
             **more,
         )
-
-
-def _has_devices(options: argparse.Namespace) -> bool:
-    """Whether devices are named, or there are GPUs, which is found without TensorFlow."""
-    named = (options.num_gpus, options.num_virtual_cpus, options.tpu)
-    return any(it is not None for it in named) or shutil.which("nvidia-smi") is not None
 
 
 def add_questions(parser: Any) -> None:
@@ -272,9 +269,15 @@ def answers(
     return iter(with_progress(results, name, "question", len(asked.pairs)))
 
 
-def add_devices(parser: Any) -> None:
-    """Adds on which devices of this machine, or which TPU, a file's questions are answered."""
-    _add_devices(parser.add_argument_group("devices"), "", {})
+def add_devices(parser: Any, text: str = "", **defaults: Any) -> None:
+    """Adds devices of this machine, or a TPU, on which to compute, behind options of a text."""
+    machine_text = """
+    --num-gpus=N  GPUs that share each batch; by default all; 0 for the CPU
+    --num-virtual-cpus=N  divides the CPU into so many devices, to try what several do
+    --tpu=NAME  a TPU's name or address; local on its own host
+    """
+    types = dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0))
+    add(parser.add_argument_group("devices"), text + machine_text, types, defaults)
 
 
 def add_training_devices(parser: Any) -> None:
@@ -289,17 +292,7 @@ def add_training_devices(parser: Any) -> None:
         it instead
     --task-index=N  the place of this worker in --worker-hosts, from 0
     """
-    _add_devices(parser.add_argument_group("devices"), text, dict(distribution_strategy="auto"))
-
-
-def _add_devices(parser: Any, text: str, defaults: Mapping[str, Any]) -> None:
-    machine_text = """
-    --num-gpus=N  GPUs that share each batch; by default all; 0 for the CPU
-    --num-virtual-cpus=N  divides the CPU into so many devices, to try what several do
-    --tpu=NAME  a TPU's name or address; local on its own host
-    """
-    types = dict(num_gpus=number(0), num_virtual_cpus=number(1), task_index=number(0))
-    add(parser, text + machine_text, types, defaults)
+    add_devices(parser, text, distribution_strategy="auto")
 
 
 def make_strategy(options: argparse.Namespace) -> Any:

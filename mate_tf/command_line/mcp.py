@@ -27,10 +27,6 @@ EPILOG = """\
 examples:
   mate-tf mcp ~/Documents
   mate-tf mcp my_tables --model=my_model
-
-exit status:
-  0    the assistant closed the connection
-  1    the model or a folder cannot be used, or the extra is missing
 """
 _MOST = 500  # files that are listed
 _INPUTS = {

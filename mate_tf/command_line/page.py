@@ -24,10 +24,6 @@ EPILOG = """\
 examples:
   mate-tf page
   mate-tf page --model=my_model --port=8000
-
-exit status:
-  0    ended by SIGTERM or Ctrl-C
-  1    the model cannot be used, the port is taken, or the extra is missing
 """
 
 

@@ -20,17 +20,12 @@ HELP = "serve a model over HTTP"
 DESCRIPTION = """\
 Serves a model over HTTP, in KServe's V1 and V2 protocols: pip install 'mate_tf[serve]'.
 
-The answers come in the order of the instances: {"predictions": [{"answer": "Rome", "items":
-["Rome"], "cells": [{"row": 0, "column": 0, "text": "Rome", "score": 0.98}], "aggregation": "NONE",
-"value": null, "score": 0.97, "answered": true, "alternatives": [], ...}]}. An instance may have
-"questions", a list, and "previous", the prediction before a follow-up question. A table may be
-rows, columns by name or CSV text. A request may have "alternatives" and "min_score". Cells are
-texts, numbers, truth values or null.
-
-What cannot be answered gets a 4xx and {"error": "expected 2 cells as in the header, got 3",
-"code": "ragged", "where": "instances[0].table.rows[4]"}: 400 for what is no such request, 413 for
-what is beyond a limit or too long for the model, 408 for what comes too slowly, and 503 with
-Retry-After if too much waits. No request makes the server read or write a file.
+A request has instances, each with a "question" or "questions" and a "table" of rows, columns by
+name or CSV text; the reply has {"predictions": [{"answer": "Rome", "score": 0.97, ...}]} in their
+order. What cannot be answered gets a 4xx and {"error": "expected 2 cells as in the header, got 3",
+"code": "ragged", "where": "instances[0].table.rows[4]"}, and what would be answered later than
+--wait-seconds, because of what waits, a 503 with Retry-After. No request makes the server read or
+write a file.
 
   GET /docs                 the interface, and /openapi.json
   GET /v2/health/live       whether the server lives, and /v2/health/ready whether the model does
@@ -82,6 +77,7 @@ def add_arguments(parser: Any) -> None:
         --max-waiting-bytes=N  most bytes of all requests at once; others wait to be read
         --max-connections=N  most connections at once; then the longest idle one is closed
         --body-seconds=S  in which a request has to arrive, its head and then its body
+        --wait-seconds=S  which an answer may be expected to take, or the request gets a 503 at once
         --reply-seconds=S  in which a request has to be answered, or it gets a 503
         --grace-seconds=S  for which what was asked is still answered after SIGTERM
         """,

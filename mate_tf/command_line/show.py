@@ -23,10 +23,6 @@ examples:
   mate-tf show report.xlsx --sheet=2024 --rows=50
   mate-tf show page.html --which=2 --json
   mate-tf show statement.csv --skip-rows=3 --encoding=cp1252
-
-exit status:
-  0    the table was read
-  1    it cannot be read; one sentence says why
 """
 _GROUP = 4  # columns of one kind beside each other, which are named together
 

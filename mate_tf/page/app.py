@@ -16,15 +16,7 @@ from collections.abc import Iterator, Sequence
 from html import escape
 from typing import Any
 
-from mate_tf.page.page import (
-    DEFAULTS,
-    EXAMPLES,
-    LABELS,
-    MOST_ASKED,
-    TABLES,
-    Asked,
-    Page,
-)
+from mate_tf.page.page import DEFAULTS, EXAMPLES, LABELS, MOST_ASKED, TABLES, Asked, Page
 from mate_tf.page.visitors import MOST_BYTES, Files, Guard
 from mate_tf.private_apis import guard_visitors_files, import_extra
 from mate_tf.reading.files import is_workbook_named
@@ -42,11 +34,7 @@ _VARIABLE = "GRADIO_TEMP_DIR"  # where Gradio keeps visitors' files
 
 @contextlib.contextmanager
 def serving(
-    predictor: Any,
-    model_name: str,
-    host: str,
-    port: int | None = None,
-    names: Sequence[str] = (),
+    predictor: Any, model_name: str, host: str, port: int | None = None, names: Sequence[str] = ()
 ) -> Iterator[str]:
     """Serves the page in a thread, and gives its address; at the end no visitor's file is left.
 

@@ -139,12 +139,12 @@ class Files:
             with contextlib.suppress(FileNotFoundError):
                 self.num_bytes += _on_disk(path) - path.stat().st_size + _on_disk(path.parent)
 
-    def clean(self, seconds_kept: float = _SECONDS_KEPT) -> None:
-        """Removes what has been here for so long, and measures the others."""
+    def clean(self) -> None:
+        """Removes what has been here for an hour, and measures the others."""
         total = 0
         for path in sorted(self._folder.rglob("*"), reverse=True):  # what is in a folder before it
             with contextlib.suppress(OSError):  # such as one that its upload moves meanwhile
-                if path.stat().st_mtime > time.time() - seconds_kept:
+                if path.stat().st_mtime > time.time() - _SECONDS_KEPT:
                     total += _on_disk(path)
                 elif path.is_dir():
                     path.rmdir()

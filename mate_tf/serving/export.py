@@ -1,13 +1,8 @@
 """A model as a SavedModel with its signatures, or as a folder that other machines load.
 
-There are up to three signatures: on serialized examples, on token features, and on questions and
-tables as text (text_signature.py). To load a folder that has the last, the operations of
-tensorflow_text are needed, in Python `import tensorflow_text`.
-
 The folder for other machines (`share`) is that of a run reduced to its weights
 (mate_tf/weights/run.py), with a card: README.md, whose head the Hub reads. A SavedModel carries the
-same but for the card in `assets.extra`, and a text about the signatures: by it, and not by the
-SavedModel, our own readers answer.
+same but for the card in `assets.extra`: by it, and not by the SavedModel, our own readers answer.
 
 Shapes: B batch, S sequence, R rows of a table, C columns or classes, A aggregations, N spans.
 """
@@ -34,13 +29,7 @@ from mate_tf.records.conversion_file import CONVERSION_FILE, conversion_of
 from mate_tf.serving.onnx_graph import add_graph, include_weights, why_no_graph
 from mate_tf.serving.stored import StoredModel, check_longest
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig, TaskConfig
-from mate_tf.weights.folder import (
-    CALIBRATION_FILE,
-    EXTRA,
-    SIGNATURES_FILE,
-    WARM_UP_FILE,
-    write_calibration,
-)
+from mate_tf.weights.folder import EXTRA, SIGNATURES_FILE, WARM_UP_FILE, write_calibration
 from mate_tf.weights.run import numpy_weights, packed, weights_by_path, write_weights
 
 Outputs = dict[str, tf.Tensor]
@@ -156,8 +145,7 @@ def export_onnx(
             weights take more than the 2 GB that fit in a file of ONNX.
     """
     directory = pathlib.Path(directory)
-    encoder, task = stored.encoder_config, stored.task_config
-    if reason := why_no_graph(encoder, task):
+    if reason := why_no_graph(stored.encoder_config, stored.task_config):
         raise ValueError(f"expected a model with a graph for ONNX Runtime: {reason}")
     _write_stored(stored, stored.model(), directory)
     if single_file:
@@ -194,10 +182,10 @@ def _write_stored(
     others: Mapping[str, bytes] = _NONE,
 ) -> None:
     """Writes the folder of a stored model that is built, with its calibration and other files."""
+    step = stored.step or 0
+    _write_folder(folder, model, stored.vocab_file, stored.feature_config, step, others)
     if stored.calibration is not None:
-        others = {**others, CALIBRATION_FILE: _json(dataclasses.asdict(stored.calibration))}
-    vocab_file, features = stored.vocab_file, stored.feature_config
-    _write_folder(folder, model, vocab_file, features, stored.step or 0, others)
+        write_calibration(folder, stored.calibration)
 
 
 def _json(values: Any) -> bytes:
@@ -345,10 +333,10 @@ def share(
     model = stored.model()
     own_card = stored.vocab_file.with_name(CARD)
     if not fields and own_card.is_file():
-        card = own_card.read_text(encoding="utf-8")
+        card = own_card.read_bytes()
     else:
-        card = card_of(stored, name or str(folder), model.count_params(), **fields)
-    _write_stored(stored, model, folder, {CARD: card.encode()})
+        card = card_of(stored, name or str(folder), model.count_params(), **fields).encode()
+    _write_stored(stored, model, folder, {CARD: card})
     return folder
 
 

@@ -12,8 +12,7 @@ from mate_tf.command_line import arguments
 from mate_tf.command_line.main import main
 from mate_tf.page.page import Page
 from mate_tf.serving.http import Limits
-from mate_tf.serving.http.body import Body
-from mate_tf.serving.http.requests import read_request
+from mate_tf.serving.http.requests import Body, read_request
 from mate_tf.tables.table import Question, Table
 from tests.small import ROOT, cases, stored
 

@@ -12,7 +12,8 @@ from mate_tf.command_line.main import COMMANDS, main
 from mate_tf.datasets import described_tables, tasks
 from mate_tf.page.page import EXAMPLES
 from mate_tf.serving import loading
-from tests.small import ROOT, cases
+from mate_tf.tables.table import Table
+from tests.small import PIECES, ROOT, bert_config, cases, succeeded, write_vocabulary
 
 DEMO_DATA = ROOT / "experiments" / "demo_data"
 PLANETS = str(DEMO_DATA / "planets.csv")
@@ -101,3 +102,31 @@ def test_help_and_page_have_one_example():
     example = EXAMPLES[0]
     assert table.read_text(encoding="utf-8") == example.table
     assert f'mate-tf ask {table.name} "{example.question}"' in ask.EPILOG
+
+
+@pytest.mark.medium
+@pytest.mark.parametrize("kind", ["hugging_face", "tf1"])
+def test_a_published_checkpoint_becomes_a_model_that_attends_as_asked(tmp_path, kind):
+    from tests.weights import small_models as models
+
+    folder, exported = tmp_path / "weights", tmp_path / "model"
+    flags = [f"--checkpoint={folder}", "--architecture=mate", f"--output-dir={exported}"]
+    if kind == "tf1":
+        folder.mkdir()
+        models.write_tf1(folder / "model.ckpt", models.table_qa_values())
+        (folder / "bert_config.json").write_text(json.dumps(bert_config(models.encoder_config())))
+        flags += [f"--checkpoint={folder / 'model.ckpt'}", "--config=wtq_base"]
+    else:
+        of_tapas = {"architectures": ["TapasForQuestionAnswering"], "num_aggregation_labels": 4}
+        models.write_hugging_face(folder, models.table_qa_values(), **of_tapas)
+    write_vocabulary(folder / "vocab.txt", PIECES[: models.BERT_CONFIG["vocab_size"]])
+    succeeded("mate_tf", "export", *flags)
+    config, conversion = (
+        json.loads((exported / "assets.extra" / f"{name}.json").read_text())
+        for name in ("config", "conversion")
+    )
+    assert config["encoder"]["attention"]["architecture"] == "mate"
+    assert conversion["features"]["original_conversion"]
+    assert conversion["features"]["max_seq_length"] == 16384
+    table = Table.from_rows([["a"], *[["c d"]] * 60])
+    assert loading.from_pretrained(exported).answer(table, "a").cells

@@ -40,10 +40,7 @@ def replies(tmp_path_factory):
     server = StdioServerParameters(command=sys.executable, args=arguments, cwd=ROOT)
 
     async def ask_all():
-        async with (
-            stdio_client(server) as (read, write),
-            ClientSession(read, write) as session,
-        ):
+        async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
             await session.initialize()
             found = {"tools": (await session.list_tools()).tools}
             for name, (tool, given) in CALLS.items():

@@ -105,6 +105,7 @@ def test_no_path_forges_a_field_or_a_line_of_the_access_log(path, method, status
         "headers": [],
         "path": f"/{path}",
         "method": f"G{method}",
+        "state": {"connection": None},
     }
     nobody: Any = None
     exchange = Exchange(scope, nobody)

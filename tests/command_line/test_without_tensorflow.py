@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from mate_tf.page.page import DEFAULTS
-from tests.small import ROOT, cases
+from tests.small import ROOT, cases, run_python
 
 HIDING = """
 import sys
-names = ("tensorflow", "keras", "tensorflow_text")
+names = ("tensorflow", "keras", "tensorflow_text", "onnx")
 sys.modules.update(dict.fromkeys(names))  # None: whoever imports them gets an error
 import mate_tf
 from mate_tf.command_line.main import main
@@ -72,10 +72,26 @@ def test_the_default_model_answers_without_tensorflow(command, package, ask, tmp
         process.wait()
 
 
+@cases(
+    "arguments, output",
+    (["ask", "moon_landings.csv", "which missions flew in 1969?"], "answer: Apollo 11, Apollo 12"),
+    (
+        ["ask", "moon_landings.csv", "--conversation", "what flew in 1969?", "who led them?"],
+        "Pete Conrad",
+    ),
+    (["show", "moon_landings.csv"], "moon_landings.csv: 6 rows, 6 columns"),
+)
+def test_commands_work_where_tensorflow_is_not(arguments, output):
+    environment = os.environ | {"PYTHONPATH": str(ROOT)}
+    cwd = ROOT / "experiments" / "demo_data"
+    done = run_python("-c", HIDING, *arguments, cwd=cwd, env=environment)
+    assert done.stderr == "" and output in done.stdout
+
+
 def test_importing_the_package_and_reading_a_table_imports_no_tensorflow():
     code = "import mate_tf, sys; mate_tf.Table; mate_tf.from_pretrained; mate_tf.read_table\n"
     code += "assert not {'tensorflow', 'keras', 'tensorflow_text'} & {*sys.modules}"
-    subprocess.run([sys.executable, "-c", code], cwd=ROOT, check=True)
+    assert run_python("-c", code).returncode == 0
 
 
 @pytest.mark.medium
@@ -89,16 +105,15 @@ folder.download = lambda name, revision: folder.DEFAULT_MODEL
 print(mate_tf.from_pretrained("me/model").answer({TABLE!r}, {QUESTION!r}).text)
 """
     )
-    done = subprocess.run([sys.executable, "-c", asking], cwd=ROOT, capture_output=True, text=True)
+    done = run_python("-c", asking)
     assert done.stdout == "gas giant\n", done.stderr
 
 
 @pytest.mark.medium
 def test_an_answer_leaves_nothing_in_the_home_folder(tmp_path):
     home = {name: str(tmp_path) for name in ("HOME", "USERPROFILE", "XDG_CACHE_HOME")}
-    command = [sys.executable, "-m", "mate_tf", "ask", "-", QUESTION]
-    options = dict(cwd=ROOT, env=os.environ | home, capture_output=True, text=True, check=True)
-    assert "gas giant" in subprocess.run(command, input=TABLE, **options).stdout
+    done = run_python("-m", "mate_tf", "ask", "-", QUESTION, input=TABLE, env=os.environ | home)
+    assert "gas giant" in done.stdout
     assert list(tmp_path.rglob("*")) == []
 
 
@@ -110,8 +125,6 @@ def test_an_answer_leaves_nothing_in_the_home_folder(tmp_path):
     ["ask", "experiments/demo_data/planets.csv", QUESTION, "--dtype=mixed_bfloat16"],
 )
 def test_what_needs_tensorflow_says_so(arguments):
-    done = subprocess.run(
-        [sys.executable, "-c", HIDING, *arguments], cwd=ROOT, capture_output=True, text=True
-    )
+    done = run_python("-c", HIDING, *arguments)
     assert done.returncode == 1 and done.stdout == ""
     assert done.stderr.startswith("mate-tf: expected TensorFlow, without which models answer by a")

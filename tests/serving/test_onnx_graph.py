@@ -2,7 +2,6 @@
 
 import dataclasses
 import json
-import os
 
 import hypothesis
 import numpy as np
@@ -15,12 +14,12 @@ from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.serving.export import export_onnx, export_stored
 from mate_tf.serving.onnx_graph import make_graph, why_no_graph, write_graph
-from mate_tf.serving.stored import find_model
+from mate_tf.serving.stored import find_model, run_model
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.small import ROOT, cases, run_python, write_run
+from tests.small import ROOT, cases, write_run
 
 pytest.importorskip("onnx", reason="onnx is not installed")
 ENCODER = EncoderConfig(
@@ -177,46 +176,12 @@ def test_a_follow_up_and_alternatives_are_alike(predictors):
 def test_the_graph_that_ships_is_the_one_that_is_made():
     import onnx
 
-    from mate_tf.serving.stored import run_model
-
     stored = run_model(DEFAULT_MODEL)
     made = make_graph(stored.encoder_config, stored.task_config, DEFAULT_MODEL / WEIGHTS_FILE)
     onnx.checker.check_model(DEFAULT_MODEL / GRAPH_FILE)
     shipped = onnx.load(DEFAULT_MODEL / GRAPH_FILE, load_external_data=False)
     assert shipped == made
     assert (DEFAULT_MODEL / GRAPH_FILE).stat().st_size < 60_000
-
-
-WITHOUT_TENSORFLOW = """
-import sys
-
-class Hidden:
-    def find_spec(self, name, *_):
-        if name.partition(".")[0] in ("keras", "tensorflow", "tensorflow_text", "onnx"):
-            raise ModuleNotFoundError(name, name=name)
-
-sys.meta_path.insert(0, Hidden())
-from mate_tf.command_line.main import main
-
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-@cases(
-    "arguments, output",
-    (["ask", "moon_landings.csv", "which missions flew in 1969?"], "answer: Apollo 11, Apollo 12"),
-    (
-        ["ask", "moon_landings.csv", "--conversation", "what flew in 1969?", "who led them?"],
-        "Pete Conrad",
-    ),
-    (["show", "moon_landings.csv"], "moon_landings.csv: 6 rows, 6 columns"),
-)
-def test_commands_work_where_tensorflow_is_not(arguments, output):
-    environment = os.environ | {"PYTHONPATH": str(ROOT)}
-    cwd = ROOT / "experiments" / "demo_data"
-    done = run_python("-c", WITHOUT_TENSORFLOW, *arguments, cwd=cwd, env=environment)
-    assert done.stderr == ""
-    assert output in done.stdout
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.operators import TAPAS_OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
-from tests.serving import new_process
+from tests.serving import processes
 from tests.small import ENCODER, PIECES, cases, export_small, text_input
 
 VOCABULARY = [*PIECES, *"0123456789.-"]
@@ -153,7 +153,7 @@ def test_stock_tensorflow_with_tensorflow_text_serves_all_three_signatures(expor
     wordpiece = Wordpiece(exported / "assets.extra" / "vocab.txt")
     builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=None))
     example = builder.build(TABLES[0], Question(QUESTIONS[0])).features
-    unknown, outputs = new_process.ask(
+    unknown, outputs = processes.ask(
         exported,
         tmp_path,
         tuple(sorted(names)),

@@ -24,7 +24,7 @@ from mate_tf.tables.operators import OPERATORS, operators_by_id
 from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
-from tests.serving import new_process
+from tests.serving import processes
 from tests.small import ROOT, cases, text_input
 
 pytest.importorskip("tensorflow_text", reason="this system has no package of tensorflow-text")
@@ -312,7 +312,7 @@ def test_the_default_model_answers_without_mate_tf(tmp_path):
     export_stored(find_model(DEFAULT_MODEL), tmp_path / "model")
     tables, questions = zip(*read_json_lines(ANSWERABLE), strict=True)
     asked = text_input([question.text for question in questions], tables)
-    _, outputs = new_process.ask(tmp_path / "model", tmp_path, tables=asked)
+    _, outputs = processes.ask(tmp_path / "model", tmp_path, tables=asked)
     texts, aggregations = outputs["tables"]["answers"], outputs["tables"]["aggregations"]
     assert {"NONE", "COUNT", "SUM", "AVERAGE", "ABSENT"} <= set(aggregations)
     right = [

@@ -16,6 +16,7 @@ class Limits:
     max_waiting_bytes: int = 64 * 1024**2
     max_connections: int = 256
     body_seconds: float = 10.0
+    wait_seconds: float = 8.0
     reply_seconds: float = 60.0
     grace_seconds: float = 30.0
 

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import threading
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Annotated, Any
@@ -17,15 +18,23 @@ from starlette.exceptions import HTTPException
 
 import mate_tf
 from mate_tf.features.config import ConversionError
-from mate_tf.serving.http import Limits, RefusedError, schema
-from mate_tf.serving.http.body import ENCODINGS, JSON, Body
+from mate_tf.serving.http import Limits, RefusedError, busy, schema
 from mate_tf.serving.http.connections import Connections
 from mate_tf.serving.http.limits import CODE, RequestLimits
 from mate_tf.serving.http.queue import Questions
-from mate_tf.serving.http.requests import MODEL_VERSION, Request, read_request, read_tensors
+from mate_tf.serving.http.requests import (
+    ENCODINGS,
+    JSON,
+    MODEL_VERSION,
+    Body,
+    Request,
+    read_request,
+    read_tensors,
+)
 
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 _HEAD_BYTES = 32 * 1024
+_START_SECONDS = 1.0  # within which a question is begun where no other waits or is computed
 _SCHEMAS = "#/components/schemas/"
 
 # What Prometheus is told beside the Python client's metrics.
@@ -59,7 +68,7 @@ class Service:
         """
         self._predictor = predictor
         self._defaults = (alternatives, min_score)
-        self.questions = questions = Questions(predictor.answer_prepared)
+        self.questions = questions = Questions(predictor.answer_prepared, self.limits.wait_seconds)
         _WAITING.set_function(lambda: questions.num_waiting)
 
     def check_ready(self) -> bool:
@@ -72,6 +81,8 @@ class Service:
     async def answer(self, body: Body, read: Callable[[Body, Limits, str], Request]) -> Any:
         """The reply to a body; RefusedError if it is no request or beyond the model's limits."""
         assert self.questions is not None, "expected a model that is ready"
+        start = time.monotonic()
+        self.questions.check_wait()  # before anything is read
         run = asyncio.get_running_loop().run_in_executor
         reader = self._readers[body.is_small]
         request = await run(reader, read, body, self.limits, self.name)
@@ -79,8 +90,14 @@ class Service:
         for location, question in zip(request.locations, prepared, strict=True):
             if isinstance(question, ConversionError):
                 raise RefusedError(question.reason.replace(" ", "_"), question.problem, location)
-        waiting = [asyncio.wrap_future(future) for future in self.questions.submit(prepared)]
+        waited, most = time.monotonic() - start, self.limits.wait_seconds
+        futures = self.questions.submit(prepared, waited)
+        waiting = [asyncio.wrap_future(future) for future in futures]
+        until_late = max(most - waited, _START_SECONDS)
         try:
+            await asyncio.wait(waiting, timeout=until_late, return_when=asyncio.FIRST_EXCEPTION)
+            if not any(future.running() or future.done() for future in futures):
+                raise busy("late", f"expected an answer within {most:g} s, others took longer")
             answers = await asyncio.gather(*waiting)
         finally:
             for future in waiting:  # nobody waits for them where one of them failed

@@ -110,7 +110,7 @@ class Exchange:
         self._scope, self._send = scope, send
         given = dict(scope["headers"]).get(b"x-request-id", b"")
         self.id = given if _ID.fullmatch(given) else uuid.uuid4().hex.encode()
-        self.connection: Connection | None = scope.get("state", {}).get("connection")
+        self.connection: Connection = scope["state"]["connection"]
         self.asks = scope["method"] not in ("GET", "HEAD")  # health is never too much
         self.status: int | None = None
         self.body = bytearray()
@@ -119,7 +119,7 @@ class Exchange:
     async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            self.has_asked(None)
+            self.connection.asks_in = None
             message["headers"] = [*message.get("headers", ()), (b"x-request-id", self.id)]
         await self._send(message)
 
@@ -127,11 +127,6 @@ class Exchange:
     def code(self) -> str:
         """The code of the refusal, or "ok"."""
         return self._scope.get(CODE, "ok")
-
-    def has_asked(self, version: str | None) -> None:
-        """The request is there, in a version of HTTP; or None, and the reply begins."""
-        if self.connection is not None:
-            self.connection.asks_in = version
 
     async def refuse(self, refused: RefusedError, receive: Receive) -> None:
         self._scope[CODE] = refused.code
@@ -175,8 +170,7 @@ class RequestLimits:
         exchange = Exchange(scope, send)
         self.num_asking += exchange.asks
         try:
-            connection = exchange.connection
-            with connection.busy(scope) if connection else contextlib.nullcontext():
+            with exchange.connection.busy(scope):
                 await self._answer(scope, receive, exchange)
         finally:
             self.num_asking -= exchange.asks
@@ -195,7 +189,7 @@ class RequestLimits:
                 raise RefusedError("not_http", f"expected HTTP/1.1, got HTTP/{version}")
             self.bodies.check_size(int(announced) if announced.isdigit() else 0)
             async with self.bodies.read(receive, exchange.body):
-                exchange.has_asked(version)
+                exchange.connection.asks_in = version
                 await self._reply(scope, receive, exchange)
             self._on_reply(time.monotonic() - exchange.start)
         except RefusedError as refused:

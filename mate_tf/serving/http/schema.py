@@ -1,10 +1,10 @@
 """Requests and replies, each defined once: for reading them and for the OpenAPI document.
 
-A request is validated with the `Limits` as context (`info.context`) and the numbers of body.py.
+A request is validated with the `Limits` as context (`info.context`), and with a `Number` for each
+number that is not whole.
 """
 
 import math
-from collections.abc import Iterable
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import (
@@ -29,7 +29,6 @@ from mate_tf.reading.layout import Source, lay_out
 from mate_tf.reading.sources import table_of_value
 from mate_tf.reading.structures import WrittenNumber
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.body import Number
 from mate_tf.tables import table as tables
 from mate_tf.tables.operators import OPERATORS
 
@@ -57,7 +56,16 @@ _SENTENCES = {
     "less_than_equal": ("wrong_value", "at most {le:g}, got {value}"),
 }
 # Parts of the places of pydantic's errors that are none of a request.
-_FORMS = ("<rows>", "<columns>", "<shape>", "<text>", "<one>", "<many>", "[key]", "constrained-str")
+_FORMS = ("<rows>", "<shape>", "<text>", "<one>", "<many>", "constrained-str")
+
+
+class Number(float):
+    """A number with a point or an exponent, and its text in the request: 1.50 stays 1.50."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 def validated(kind: TypeAdapter[T], value: Any, limits: Limits, where: str = "") -> T:
@@ -100,18 +108,6 @@ def _check_size(num_rows: int, num_columns: int, limits: Limits) -> None:
             raise RefusedError(f"too_many_{unit}", f"expected at most {most} {unit}, got {size}")
 
 
-def _check_even(
-    lists: Iterable[tuple[str, Any]], size: int, like: str, expected: str = "a list"
-) -> None:
-    """Refuses lists of cells, each with its place, that have other sizes."""
-    for place, cells in lists:
-        if type(cells) is not list:
-            raise RefusedError("wrong_type", f"expected {expected}, got {_name(cells)}", place)
-        if len(cells) != size:
-            message = f"expected {size} cells as in the {like}, got {len(cells)}"
-            raise RefusedError("ragged", message, place)
-
-
 def _cell(value: Any) -> Any:
     if isinstance(value, list | dict):
         expected = "a text, a number, a truth value or null"
@@ -125,35 +121,22 @@ def _rows(rows: Any, info: Any) -> Any:
     if type(rows) is not list or not size:
         return rows if size else []  # the header's error is the first
     _check_size(len(rows), size, info.context)
-    expected = "a list of cells, as columns named header and rows alone cannot come by name"
-    _check_even(((f"[{i}]", row) for i, row in enumerate(rows)), size, "header", expected)
+    for index, row in enumerate(rows):
+        if type(row) is not list:
+            expected = "a list of cells, as columns named header and rows alone cannot come by name"
+            raise RefusedError("wrong_type", f"expected {expected}, got {_name(row)}", f"[{index}]")
+        if len(row) != size:
+            message = f"expected {size} cells as in the header, got {len(row)}"
+            raise RefusedError("ragged", message, f"[{index}]")
     return rows
-
-
-def _columns(columns: dict[str, Any], info: Any) -> Any:
-    """Columns whose sizes are right, before their cells are looked at."""
-    first = next(iter(columns.values()))
-    size = len(first) if type(first) is list else 0
-    _check_size(size, len(columns), info.context)
-    named = ((f".{name:.80}", cells) for name, cells in columns.items())
-    _check_even(named, size, "first column")
-    return columns
 
 
 def _form_of_table(value: Any) -> str | None:
     if type(value) is str:
         return "<text>"
-    if type(value) is not dict:
-        return "<shape>" if type(value) is list else None
-    if value.keys() <= {"header", "rows"}:
+    if type(value) is dict and value.keys() <= {"header", "rows"}:
         return "<rows>"
-    are_columns = all(map(_is_column, value.values()))
-    return "<columns>" if are_columns else "<shape>"
-
-
-def _is_column(cells: Any) -> bool:
-    is_list = type(cells) is list and bool(cells)
-    return is_list and not any(type(cell) in (list, dict) for cell in cells)
+    return "<shape>" if type(value) in (dict, list) else None
 
 
 def _table(given: Any, info: Any) -> Any:
@@ -241,7 +224,6 @@ def _any_of(described: dict[str, Any]) -> None:
 
 AnyTable = Annotated[
     Annotated[Table, Tag("<rows>")]
-    | Annotated[dict[_Text, _Some[_CellValue]], BeforeValidator(_columns), Tag("<columns>")]
     | Annotated[list[Any] | dict[str, Any], Tag("<shape>"), WithJsonSchema(_SHAPE)]
     | Annotated[str, Tag("<text>")],
     Discriminator(_form_of_table, "table", "an object, a list or CSV text"),

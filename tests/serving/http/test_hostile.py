@@ -16,9 +16,8 @@ import httpx
 import pytest
 
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.body import Body
-from mate_tf.serving.http.requests import read_request, read_tensors
-from tests.serving.server_process import NAME
+from mate_tf.serving.http.requests import Body, read_request, read_tensors
+from tests.serving.processes import NAME
 
 CUT = "cut"  # the server ended the connection without a reply
 MEMORY = ("process_resident_memory_bytes",)
@@ -85,10 +84,7 @@ _NOT_HTTP = [
     b"SSH-2.0-client\r\n\r\n",
     b" " * 100_000,
 ]
-_LARGE_HEADS = [
-    f"a: {'b' * 200_000}",
-    "\r\n".join(f"a{number}: b" for number in range(20_000)),
-]
+_LARGE_HEADS = [f"a: {'b' * 200_000}", "\r\n".join(f"a{number}: b" for number in range(20_000))]
 _WRONG_HEADS = ["a b: c", "a\0: b", ": b", "host: b", "transfer-encoding: gzip", "a: b\rc: d"]
 
 

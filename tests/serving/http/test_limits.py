@@ -70,7 +70,7 @@ class Client:
             self.queue.put_nowait(message)
         self.scope = {"type": "http", "method": "POST", "path": "/a\nb", "http_version": version}
         self.scope |= {"client": ("1.2.3.4", 5), "headers": list(headers)}
-        self.scope["state"] = {"connection": connection}
+        self.scope["state"] = {"connection": connection or Connection()}
 
     async def receive(self):
         if self.queue.empty():
@@ -124,31 +124,27 @@ def test_an_error_has_at_most_2000_characters():
     assert str(RefusedError("a", "b" * 2_000)) == "b" * 2_000
 
 
+TOO_LARGE = [piece(b"12345678901", more=False)]
+STREAMED = [piece(b"123456"), piece(b"78901"), piece(b"2", more=False)]
+ANNOUNCED = (b"content-length", b"11")
+EXPECTING = [(b"content-length", b"9" * 30), (b"expect", b"100-continue")]
+
+
 @cases(
-    "messages, headers, got",
-    ([piece(b"12345678901", more=False)], (), "11"),
-    ([piece(b"123456"), piece(b"78901"), piece(b"2", more=False)], (), "11 and more"),
-    ([piece(b"1"), LEAVES], [(b"content-length", b"11")], "11"),
-    ([], [(b"content-length", b"9" * 30), (b"expect", b"100-continue")], "9" * 20),
-    ids=["whole", "streamed", "announced", "announced with expect"],
+    "messages, options, status, code, error",
+    (TOO_LARGE, {}, 413, "body_too_large", "expected at most 10 bytes, got 11"),
+    (STREAMED, {}, 413, "body_too_large", "expected at most 10 bytes, got 11 and more"),
+    ([piece(b"1"), LEAVES], {"headers": [ANNOUNCED]}, 413, "body_too_large", "bytes, got 11"),
+    ([], {"headers": EXPECTING}, 413, "body_too_large", f"bytes, got {'9' * 20}"),
+    ([piece(b"123")], {"body_seconds": 0.01}, 408, "slow_body", "3 bytes within 0.01 s or less"),
+    ([WHOLE], {"version": "2.0"}, 400, "not_http", "expected HTTP/1.1, got HTTP/2.0"),
+    ([WHOLE], {"version": "9.9"}, 400, "not_http", "expected HTTP/1.1, got HTTP/9.9"),
+    ids=["whole", "streamed", "announced", "announced with expect", "no end", "2.0", "9.9"],
 )
-def test_a_body_that_is_too_large_is_refused(messages, headers, got):
-    status, body, codes = ask(*messages, headers=headers)
-    assert (status, codes) == (413, ["body_too_large"])
-    assert json.loads(body)["error"] == f"expected at most 10 bytes, got {got}"
-
-
-def test_a_body_that_does_not_end_is_cut_off():
-    status, body, codes = ask(piece(b"123"), body_seconds=0.01)
-    assert (status, codes) == (408, ["slow_body"])
-    assert json.loads(body)["error"].endswith("got 3 bytes within 0.01 s or less")
-
-
-@pytest.mark.parametrize("version", ["2.0", "9.9"])
-def test_another_version_of_http_is_refused(version):
-    status, body, codes = ask(WHOLE, version=version)
-    assert (status, codes) == (400, ["not_http"])
-    assert version in json.loads(body)["error"]
+def test_what_is_too_large_too_slow_or_no_http_is_refused(messages, options, status, code, error):
+    found, body, codes = ask(*messages, **options)
+    assert (found, codes) == (status, [code])
+    assert json.loads(body)["error"].endswith(error)
 
 
 @pytest.mark.parametrize("messages", [[LEAVES], [piece(b"1"), LEAVES]])

@@ -13,9 +13,9 @@ from hypothesis import given
 from mate_tf.answers.answer import Answer
 from mate_tf.serving.http import Limits, RefusedError
 from mate_tf.serving.http.app import Service
-from mate_tf.serving.http.body import Body
 from mate_tf.serving.http.queue import Questions
-from mate_tf.serving.http.requests import read_request
+from mate_tf.serving.http.requests import Body, read_request
+from tests.small import cases
 
 CRASHES = "crash"
 
@@ -43,6 +43,31 @@ class Model:
         if one.text == CRASHES:
             raise RuntimeError("out of memory")
         return [Answer((one.text,), score=1.0)]
+
+
+class TimedModel(Model):
+    """Takes some seconds a token, by a clock that it moves."""
+
+    def __init__(self, seconds_of_token):
+        super().__init__()
+        self.seconds_of_token, self.now = seconds_of_token, 0.0
+
+    def __call__(self, asked):
+        answers = super().__call__(asked)
+        self.now += self.seconds_of_token * sum(one.num_tokens for one in asked)
+        return answers
+
+    def queue(self):
+        return Questions(self, wait_seconds=8.0, clock=lambda: self.now)
+
+    def hold(self, queue, num_tokens):
+        """Begins a question that is computed until the model may go on."""
+        while self.has_begun.acquire(blocking=False):
+            pass
+        self.may_go_on.clear()
+        futures = queue.submit([Asked("held", num_tokens)])
+        self.has_begun.acquire()
+        return futures
 
 
 def asked(*texts):
@@ -100,6 +125,129 @@ def test_a_short_question_passes_long_ones_for_a_while_and_none_waits_for_ever()
     assert texts(first + waiting) == ["0", "long", "longer", "short", "late"]
     assert queue.close()
     assert model.texts == ["0", "short", "long", "late", "longer"]
+
+
+def refusal(queue, num_tokens):
+    with pytest.raises(RefusedError) as caught:
+        queue.submit([Asked("late", num_tokens)])
+    refused = caught.value
+    return refused.status, refused.code, refused.headers["retry-after"], str(refused)
+
+
+@cases(
+    "waiting, num_tokens, refused",
+    ([], 7, None),
+    ([], 8, ("1", "9")),  # one second of the question that is computed is before it
+    ([2, 2], 3, None),
+    ([2, 2], 6, ("3", "11")),
+    ([3, 4], 1, ("1", "9")),
+    ([7], 100, ("8", "108")),  # long by itself: it is accepted when nothing else waits
+    ids=["fits", "late", "both fit", "late by three", "just late", "long by itself"],
+)
+def test_what_would_be_answered_late_is_refused_at_once(waiting, num_tokens, refused):
+    model = TimedModel(1.0)
+    queue = model.queue()
+    assert texts(queue.submit(asked("first"))) == ["first"]
+    futures = model.hold(queue, 1)
+    for number in waiting:
+        futures += queue.submit([Asked(str(number), number)])
+    if refused is None:
+        futures += queue.submit([Asked("last", num_tokens)])
+    else:
+        after, wait = refused
+        message = f"expected an answer within 8 s, it would take {wait}"
+        assert refusal(queue, num_tokens) == (503, "late", after, message)
+    model.may_go_on.set()
+    assert queue.close()
+    accepted = ["held", *map(str, waiting), *(["last"] if refused is None else [])]
+    assert texts(futures) == accepted and model.texts == ["first", *accepted]
+
+
+def test_before_the_first_answer_only_what_is_very_long_is_refused_and_nothing_while_none_waits():
+    model = TimedModel(1.0)
+    queue = model.queue()
+    futures = model.hold(queue, 1_000)
+    futures += queue.submit([Asked("unmeasured", 1_000)])
+    assert refusal(queue, 16_000)[1] == "late"
+    model.may_go_on.set()
+    assert texts(futures) == ["held", "unmeasured"]
+    assert texts(queue.submit([Asked("huge", 1_000_000)])) == ["huge"]
+    assert queue.close()
+
+
+def test_what_is_refused_is_accepted_after_the_seconds_that_it_was_told():
+    model = TimedModel(1.0)
+    queue = model.queue()
+    texts(queue.submit(asked("first")))
+    futures = model.hold(queue, 6)
+    assert refusal(queue, 5)[2] == "3"
+    model.now += 3  # of the six that it takes
+    futures += queue.submit([Asked("again", 5)])
+    model.may_go_on.set()
+    assert texts(futures) == ["held", "again"] and queue.close()
+
+
+@pytest.mark.parametrize("speed, late, in_time", [(0.125, 70, 50), (2.0, 4, 2)])
+def test_the_estimate_follows_a_change_of_speed(speed, late, in_time):
+    model = TimedModel(1.0)
+    queue = model.queue()
+    texts(queue.submit(asked("first")))
+    model.seconds_of_token = speed
+    for _ in range(60):
+        texts(queue.submit(asked("again")))
+    futures = model.hold(queue, 1)
+    assert refusal(queue, late)[1] == "late"
+    futures += queue.submit([Asked("fits", in_time)])
+    model.may_go_on.set()
+    assert texts(futures) == ["held", "fits"] and queue.close()
+
+
+def test_what_is_late_is_refused_before_it_is_read():
+    model = TimedModel(1.0)
+    service = Service("tables", Limits())
+    service.begin(types.SimpleNamespace(prepare=None, answer_prepared=model), 0, 0.0)
+    service.questions = queue = model.queue()
+    texts(queue.submit(asked("first")))
+    futures = model.hold(queue, 9)
+    with pytest.raises(RefusedError, match="would take 9"):
+        asyncio.run(service.answer(Body(b"no JSON"), read_request))
+    model.may_go_on.set()
+    assert texts(futures) == ["held"] and queue.close()
+
+
+def test_reading_counts_and_so_does_what_takes_longer_than_it_should():
+    model = TimedModel(1.0)
+    queue = model.queue()
+    texts(queue.submit(asked("first")))
+    futures = model.hold(queue, 4)
+    queue.check_wait([Asked("", 3)])
+    for waited, retry_after in [(3, "2"), (20, "4")]:
+        with pytest.raises(RefusedError) as caught:
+            queue.check_wait([Asked("", 3)], waited)
+        assert caught.value.headers["retry-after"] == retry_after
+    model.now += 12  # of the four that it should take
+    assert refusal(queue, 1)[2] == "2"
+    model.may_go_on.set()
+    assert texts(futures) == ["held"]
+    queue.check_wait([Asked("", 1)], 20)  # nothing waits
+    assert queue.close()
+
+
+def test_what_was_accepted_is_refused_if_its_turn_does_not_come_in_time():
+    model = Model(is_held=True)
+    service = Service("tables", Limits(wait_seconds=0.01))
+    prepared = [Asked("late"), Asked("late too")]
+    service.begin(types.SimpleNamespace(prepare=lambda _: prepared, answer_prepared=model), 0, 0.0)
+    service.questions = queue = Questions(model)
+    futures = queue.submit(asked("held"))
+    model.has_begun.acquire()
+    body = Body(json.dumps({"instances": [{"questions": ["a", "b"], "table": "a\nb"}]}).encode())
+    with pytest.raises(RefusedError, match=r"within 0.01 s, others took longer") as caught:
+        asyncio.run(service.answer(body, read_request))
+    assert (caught.value.status, caught.value.code) == (503, "late")
+    model.may_go_on.set()
+    assert texts(futures) == ["held"] and queue.close()
+    assert model.texts == ["held"]
 
 
 def test_what_nobody_waits_for_is_not_asked():

@@ -13,8 +13,7 @@ from hypothesis import given
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.answers.views import follow_up
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.body import Body
-from mate_tf.serving.http.requests import Request, read_request, read_tensors
+from mate_tf.serving.http.requests import Body, Request, read_request, read_tensors
 from mate_tf.tables.table import Question, Table
 from tests.small import cases
 
@@ -298,7 +297,7 @@ NAMED = "columns named header and rows alone cannot come by name"
     (f'{ONE}"alternatives": 11}}'.encode(), "wrong_value", "alternatives", "at most 10"),
     (f'{ONE}"min_score": 2}}'.encode(), "wrong_value", "min_score", "at most 1, got 2"),
     (asked(table='a\nb\n"c'), "not_csv", TABLE, "expected delimited text"),
-    (asked(table={"a": [1], "b": [1, 2]}), "ragged", f"{TABLE}.b", "1 cells"),
+    (asked(table={"a": [1], "b": [1, 2]}), "no_table", TABLE, "got 'a': 1, 'b': 2"),
     (asked(table={"a": [1], "b": 2}), "no_table", TABLE, "expected a list of objects, a list of"),
     (asked(table=[[1] * 4] * 3), "too_many_cells", TABLE, "at most 6 cells, got 12"),
     (asked(table=[["a"], [LONG_CELL]]), "too_long", f"{TABLE}, row 1", "10000 characters"),
@@ -323,7 +322,7 @@ NAMED = "columns named header and rows alone cannot come by name"
         f"{FIRST}.question",
         "most 2000 characters, got 2001",
     ),
-    (asked(table={LONG_CELL: ["c"]}), "too_long", f"{TABLE}.{LONG_CELL[:80]}", "10000 characters"),
+    (asked(table={LONG_CELL: ["c"]}), "too_long", f"{TABLE}, row 0", "10000 characters"),
     (asked(table={"a": [1] * 7}), "too_many_cells", TABLE, "at most 6 cells, got 7"),
     (asked(table="a\n" * 8), "too_many_cells", TABLE, "at most 6 cells, got 8"),
     (asked(table="a\n" + LONG_CELL), "too_long", f"{TABLE}, row 1", "10000 characters, got 10001"),

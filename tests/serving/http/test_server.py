@@ -20,7 +20,7 @@ from mate_tf.serving.http import Limits
 from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.table import Table
 from mate_tf.weights.folder import VOCAB_FILE
-from tests.serving.server_process import NAME, running
+from tests.serving.processes import NAME, running
 
 post = functools.partial(httpx.post, timeout=60)
 CLOSED = ("mate_tf_refused_total", "idle")  # connections, to make room
