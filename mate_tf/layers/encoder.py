@@ -294,13 +294,13 @@ def one_graph(
     """
     first = blocks[0]
     kinds = {tuple((one.shape, one.dtype) for one in block.weights) for block in blocks}
-    if len(kinds) > 1 or any(block.attention.uses_own for block in blocks):
+    if len(kinds) > 1 or any(block.attention.has_custom_implementation for block in blocks):
         return None
 
     @tf.function(autograph=False, experimental_attributes={"_noinline": True})
     def run(weights: list[tf.Tensor], hidden_states: tf.Tensor) -> tf.Tensor:
         with keras.StatelessScope(zip(first.weights, weights, strict=True)):
-            return first(hidden_states, plan=plan)
+            return first(hidden_states, plan=plan, training=False)
 
     return lambda block, hidden_states: run([one.value for one in block.weights], hidden_states)
 

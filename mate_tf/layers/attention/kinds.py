@@ -202,14 +202,14 @@ class SelfAttention(keras.layers.Layer):
         self.supports_masking = True
         heads = Heads(*sizes, attention, temperature, self.compute_dtype, self.relations)
         self.use(implementation_of(heads))
-        self.uses_own = False
+        self.has_custom_implementation = False
 
     def _linear(self, units: int, name: str) -> Linear:
         return Linear(units, None, self.initializer_range, name=name, dtype=self.dtype_policy)
 
     def use(self, implementation: Implementation) -> None:
         """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
-        self.implementation, self.uses_own = implementation, True
+        self.implementation, self.has_custom_implementation = implementation, True
         self.plan, self.attend = implementation.plan, implementation.attend
 
     def build(self, hidden_shape, *_) -> None:
