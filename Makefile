@@ -52,6 +52,7 @@ benchmark: env ## time the architectures beside the limit: most of an hour
 	for table in "--columns=8" "--columns=1" "--columns=1 --cell_tokens=16384"; do \
 	  $(BENCHMARK) $(MINILM) $$table --architectures=mate_exact --lengths=16384 --rounds=1 \
 	    --dtypes=float32 --peers=False --output_dir=out/benchmark_shapes; done
+	$(VENV_PYTHON) -m experiments.benchmarks.first_answers
 
 benchmark-full: env ## all architectures from 128 to 16,384 tokens, and training steps: hours
 	$(BENCHMARK) --output_dir=out/benchmark_full

@@ -1,6 +1,5 @@
 """A Keras model as a function of token features, by graphs of TensorFlow."""
 
-import contextlib
 import functools
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -10,10 +9,14 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.compilation import constant_kernels, many_shapes
+from mate_tf.layers.compilation import (
+    constant_kernels,
+    long_sequences,
+    short_sequences,
+    without_gradients,
+)
 
 Batch = Mapping[str, tf.Tensor]
-_FEW_TOKENS = 2048  # of a sequence that gains nothing by XLA
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
@@ -55,17 +58,17 @@ def inference_function(
     """A graph function of token features, int32 [B, S] each, that computes `model(features)`.
 
     In the scope of a strategy, where the model was built, its replicas share each batch.
-    It is traced once for short sequences and once for those of more than 2,048 tokens; batches may
-    have any size. For each length of the latter, XLA compiles small parts in half a second more:
-    pad to a few lengths.
+    It is traced at its first short sequence and at its first long one (`TableEncoder.is_short`),
+    each for any length and number of examples. Blocks that differ in their weights' values alone
+    share a graph.
 
     Args:
         model: built; a `TableEncoder` or a task's model.
         pack_kernels: makes the kernels, as they are now, constants of the graph, which oneDNN packs
             once and not in each call. In bfloat16 that is a fifth of the time, and takes ten times
             the memory of the kernels (BERT base: 2 GB); in float32 it is no faster. None: in
-            bfloat16 on a CPU; there is then one graph for all lengths, with one copy. Otherwise
-            weights that change later are seen.
+            bfloat16 on a CPU; there is then one graph for all lengths, with one copy, and XLA
+            compiles small parts of it for each. Otherwise weights that change later are seen.
 
     Example:
         >>> from mate_tf.config import EncoderConfig
@@ -83,25 +86,26 @@ def inference_function(
     if pack_kernels is None:
         on_cpu = not tf.config.get_visible_devices("GPU")
         pack_kernels = model.compute_dtype == "bfloat16" and on_cpu
-    kernels = constant_kernels if pack_kernels else contextlib.nullcontext
+    encoder = getattr(model, "encoder", model)
 
     @functools.cache
     def function_of(names: tuple[str, ...], is_short: bool) -> Callable[..., Any]:
-        shapes = many_shapes if is_short else contextlib.nullcontext
+        many_lengths = short_sequences if is_short else long_sequences
+        graph_for = constant_kernels if pack_kernels else many_lengths
         spec = tf.TensorSpec([None, None], tf.int32)
 
         @tf.function(input_signature=[spec] * len(names), autograph=False)
         def run(*given: tf.Tensor) -> Any:
             absent = dict.fromkeys(TokenFeatures._fields)
             features = TokenFeatures(**(absent | dict(zip(names, given, strict=True))))
-            with kernels(), shapes():
+            with without_gradients(), graph_for():
                 return model(features, training=False)
 
         return run
 
     def call(features: TokenFeatures) -> Any:
         given = _given(features)
-        is_short = features.input_ids.shape[1] <= _FEW_TOKENS and not pack_kernels
+        is_short = not pack_kernels and encoder.is_short(features.input_ids.shape[1])
         return function_of(tuple(given), is_short)(*given.values())
 
     return call

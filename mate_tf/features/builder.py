@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from mate_tf.features.config import LENGTH_STEP, ConversionError, FeatureConfig
+from mate_tf.features.config import ConversionError, FeatureConfig
 from mate_tf.features.numeric import is_single
 from mate_tf.features.row_choice import RowChoice, choose_rows
 from mate_tf.features.token_features import PART_OF_SPEECH
@@ -55,10 +55,10 @@ _LEAST_OF_HEADERS = 3  # or so many times the tokens of the question and the hea
 def padded_length(num_tokens: int) -> int:
     """The length to which tokens are padded for an answer, where any length is possible.
 
-    Lengths are multiples of 128 up to 1,024 tokens, and then four to each doubling. Each costs
-    memory once, for what is compiled for its shape; padding costs time.
+    Lengths are multiples of 64 up to 1,024 tokens, and then four to each doubling. Each costs a
+    megabyte once, for the kernels of its shape; padding costs time.
     """
-    step = max(LENGTH_STEP, (1 << (num_tokens - 1).bit_length()) // 8)
+    step = 64 if num_tokens <= 1_024 else (1 << (num_tokens - 1).bit_length()) // 8
     return -(-num_tokens // step) * step
 
 

@@ -46,12 +46,19 @@ class Within:
 portable_graph = Within("portable_graph")
 # Graphs hold the current kernels of projections as constants.
 constant_kernels = Within("constant_kernels")
-# Graphs are made for short sequences of many shapes. Nothing is compiled: each shape would take
-# some tenths of a second and megabytes, and then be no faster.
-many_shapes = Within("many_shapes")
+# Graphs are made for inference on sequences of many lengths, all short or all long, as
+# `kinds.ByLength` tells them apart. Blocks share a graph, and nothing is compiled: each length
+# would take some tenths of a second and megabytes.
+short_sequences = Within("short_sequences")
+long_sequences = Within("long_sequences")
 # Graphs are made that nobody trains, such as a SavedModel's. Otherwise TensorFlow warns, at
 # loading, that a custom gradient was not saved.
 without_gradients = Within("without_gradients")
+
+
+def many_lengths() -> bool:
+    """Whether a graph is made for `short_sequences` or `long_sequences`."""
+    return short_sequences.is_on or long_sequences.is_on
 
 
 def compiles_one_pass() -> bool:
@@ -59,7 +66,7 @@ def compiles_one_pass() -> bool:
 
     Outside a graph, compiling takes longer than a few calls save.
     """
-    if tf.executing_eagerly() or many_shapes.is_on:
+    if tf.executing_eagerly() or many_lengths():
         return False
     return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not portable_graph.is_on
 

@@ -7,7 +7,7 @@ a table.
 """
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import keras
@@ -15,10 +15,10 @@ import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, EncoderConfig, TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.kinds import SelfAttention
+from mate_tf.layers.attention.kinds import ByLength, SelfAttention
 from mate_tf.layers.attention.patterns import sequence_length
 from mate_tf.layers.basic import Dropout, LayerNorm, Linear, normal_initializer, seeds_after
-from mate_tf.layers.compilation import OnePass, custom_gradient, refuse_unless
+from mate_tf.layers.compilation import OnePass, custom_gradient, many_lengths, refuse_unless
 from mate_tf.private_apis import compiles_with_xla, xla_barrier
 
 
@@ -284,6 +284,27 @@ class EncoderBlock(keras.layers.Layer):
         return self.output_layer_norm(transformed, residual=hidden_states)
 
 
+def one_graph(
+    blocks: Sequence[EncoderBlock], plan: Any
+) -> Callable[[EncoderBlock, tf.Tensor], tf.Tensor] | None:
+    """Runs a block in inference by a function that is traced once for all of them.
+
+    Its arguments are the weights. None if the blocks differ in more: LoRA or int8 in some of them,
+    or an attention of your own.
+    """
+    first = blocks[0]
+    kinds = {tuple((one.shape, one.dtype) for one in block.weights) for block in blocks}
+    if len(kinds) > 1 or any(block.attention.has_custom_implementation for block in blocks):
+        return None
+
+    @tf.function(autograph=False, experimental_attributes={"_noinline": True})
+    def run(weights: list[tf.Tensor], hidden_states: tf.Tensor) -> tf.Tensor:
+        with keras.StatelessScope(zip(first.weights, weights, strict=True)):
+            return first(hidden_states, plan=plan, training=False)
+
+    return lambda block, hidden_states: run([one.value for one in block.weights], hidden_states)
+
+
 @keras.saving.register_keras_serializable(package="mate_tf")
 class TableEncoder(keras.layers.Layer):
     """Encodes a question and its table (TAPAS and MATE papers, section 3 of each).
@@ -324,6 +345,11 @@ class TableEncoder(keras.layers.Layer):
         self.pooler.build((None, self.config.hidden_size))
         self.built = True
 
+    def is_short(self, length: int) -> bool:
+        """Whether attention computes all pairs of so many tokens, but tiles or views of more."""
+        implementation = self.blocks[0].attention.implementation
+        return isinstance(implementation, ByLength) and length <= implementation.longest(False)
+
     def enable_lora(self, rank: int, names: Sequence[str] = ("query", "value")) -> None:
         """Trains of the encoder, from now on, only low-rank changes (Hu et al., 2021, "LoRA").
 
@@ -359,10 +385,13 @@ class TableEncoder(keras.layers.Layer):
         intermediates = {"embedding": self._of_tokens(hidden_states)}
         # Orders and masks depend only on the ids, so all layers share them.
         plan = self.blocks[0].attention.plan(features, training)
+        shared = one_graph(self.blocks, plan) if many_lengths() and not training else None
         for index, block in enumerate(self.blocks):
             # The last layer's gradient comes first: computing it again would save nothing.
             if training and self.recompute and block is not self.blocks[-1]:
                 hidden_states = recomputed(block, hidden_states, plan)
+            elif shared:
+                hidden_states = shared(block, hidden_states)
             else:
                 hidden_states = block(hidden_states, plan=plan, training=training)
             intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)

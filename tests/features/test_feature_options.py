@@ -203,11 +203,11 @@ def test_any_texts_keep_what_fits_and_leave_out_only_what_does_not(texts, questi
 @given(st.integers(1, 16_384))
 def test_a_padded_length_has_room_and_little_more(num_tokens):
     padded = padded_length(num_tokens)
-    assert num_tokens <= padded < num_tokens + max(128, num_tokens / 4)
+    assert num_tokens <= padded < num_tokens + max(64, num_tokens / 4)
     assert padded == padded_length(padded)
 
 
 def test_few_lengths_are_padded_to():
     lengths = {padded_length(number) for number in range(1, 16_385)}
-    assert len(lengths) == 24
-    assert {128, 1_024, 1_280, 2_048, 16_384} < lengths
+    assert len(lengths) == 32
+    assert {64, 576, 1_024, 1_280, 2_048, 16_384} < lengths

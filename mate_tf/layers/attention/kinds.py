@@ -32,6 +32,7 @@ from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
 from mate_tf.layers.basic import Dropout, Linear, SeededDropout, attributes, seeds_after
+from mate_tf.layers.compilation import many_lengths, short_sequences
 from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
@@ -112,11 +113,16 @@ class ByLength:
     def plan(self, features: TokenFeatures, training: bool = False) -> EitherPlan:
         """The plan of the one that computes, or both in a graph that does not know the length."""
         longest, length = self.longest(training), sequence_length(features)
-        if isinstance(length, int) and length <= longest:
-            return EitherPlan(True, short=self.short.plan(features, training))
-        if isinstance(length, int) or not longest or compiles_with_xla():
-            return EitherPlan(False, long=self.long.plan(features, training))
         is_short = length <= longest
+        if not isinstance(length, int):
+            if many_lengths():
+                is_short = short_sequences.is_on
+            elif not longest or compiles_with_xla():
+                is_short = False
+        if is_short is True:
+            return EitherPlan(True, short=self.short.plan(features, training))
+        if is_short is False:
+            return EitherPlan(False, long=self.long.plan(features, training))
 
         def plan(implementation: Implementation, size: tf.Tensor) -> Any:
             first = features.map(lambda feature: feature[:, :size])
@@ -196,13 +202,14 @@ class SelfAttention(keras.layers.Layer):
         self.supports_masking = True
         heads = Heads(*sizes, attention, temperature, self.compute_dtype, self.relations)
         self.use(implementation_of(heads))
+        self.has_custom_implementation = False
 
     def _linear(self, units: int, name: str) -> Linear:
         return Linear(units, None, self.initializer_range, name=name, dtype=self.dtype_policy)
 
     def use(self, implementation: Implementation) -> None:
         """Attends by an implementation from now on, which may be your own (docs/layers.md)."""
-        self.implementation = implementation
+        self.implementation, self.has_custom_implementation = implementation, True
         self.plan, self.attend = implementation.plan, implementation.attend
 
     def build(self, hidden_shape, *_) -> None:

@@ -1,0 +1,63 @@
+"""How long the first questions take in a process that lives, with the runtime of TensorFlow.
+
+    python -m experiments.benchmarks.first_answers
+
+Prints the processor's model and the CPU seconds, in a new process each, of a question about the
+first table, of 12 rows, about a second one of 50 and a third one of 200. Medians of --rounds.
+"""
+
+import os
+import platform
+import re
+import statistics
+import subprocess
+import sys
+import time
+from typing import Any
+
+from absl import app, flags
+
+_ROUNDS = flags.DEFINE_integer("rounds", 3, "how many processes are started", lower_bound=1)
+_ROWS = {"first table": 12, "second table": 50, "third table": 200}
+_ASK = "from experiments.benchmarks import first_answers; first_answers.ask()"
+
+
+def main(_: Any) -> None:
+    """Prints the medians."""
+    print(_processor())
+    rounds = []
+    for _ in range(_ROUNDS.value):
+        done = subprocess.run(
+            [sys.executable, "-c", _ASK], check=True, stdout=subprocess.PIPE, text=True
+        )
+        rounds.append([float(line) for line in done.stdout.split()])
+    for (name, num_rows), seconds in zip(_ROWS.items(), zip(*rounds, strict=True), strict=True):
+        print(f"{name}, {num_rows} rows: {statistics.median(seconds):.2f} CPU seconds")
+
+
+def ask() -> None:
+    """Asks about the tables and prints the CPU seconds of each; the model is loaded before."""
+    import mate_tf
+
+    predictor = mate_tf.from_pretrained(runtime="tensorflow")
+    for num_rows in _ROWS.values():
+        rows = [
+            [f"name {i}", str(7 * i), f"city {i % 50}", str(1900 + i % 100), f"{i}.5"]
+            for i in range(num_rows)
+        ]
+        table = mate_tf.Table(("name", "number", "city", "year", "share"), rows)
+        start = time.process_time()
+        predictor.answer(table, "how many are in city 7?")
+        print(time.process_time() - start)
+
+
+def _processor() -> str:
+    """The model's name and the cores that this process may use, on Linux."""
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        model = re.search(r"^model name\s*: (.*)$", lines.read(), re.MULTILINE)
+    name = model[1] if model else platform.machine()
+    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+
+
+if __name__ == "__main__":
+    app.run(main)
