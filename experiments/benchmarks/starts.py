@@ -9,7 +9,6 @@ with a limit of 16,384 tokens. Of the page the same. Medians of --rounds.
 
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -17,6 +16,8 @@ import tempfile
 import time
 
 from absl import app, flags
+
+from experiments.benchmarks.runners import wait_for
 
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "how often each is started", lower_bound=1)
 _ASKED = flags.DEFINE_integer("asked", 3, "questions about the long table", lower_bound=1)
@@ -77,12 +78,12 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
             process = subprocess.Popen(line, stdout=output, stderr=output)
         measurements = {}
         try:
-            url = _wait(log, process, r"http://[\d.:]+/")
+            url = wait_for(log, process, r"http://[\d.:]+/")
             with httpx.Client(base_url=url, timeout=None) as client:
                 while not _answers(client, live):
                     time.sleep(0.01)
                 measurements["seconds until it is live"] = time.monotonic() - start
-                _wait(log, process, "^ready|^the page is at")
+                wait_for(log, process, "^ready|^the page is at")
                 measurements["seconds until it is ready"] = time.monotonic() - start
                 measurements["CPU seconds until it is ready"] = _cpu_seconds(process)
                 measurements["MB while idle"] = _megabytes(process)
@@ -102,15 +103,6 @@ def _answers(client, path: str) -> bool:
         return client.get(path).status_code == 200
     except httpx.ConnectError:  # the address is taken before it is served
         return False
-
-
-def _wait(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:
-    """The first match of a pattern in what a process writes, once there is one."""
-    while not (match := re.search(pattern, log.read_text(), re.MULTILINE)):
-        if process.poll() is not None:
-            raise SystemExit(f"{process.args!r} ended with {process.returncode}: {log.read_text()}")
-        time.sleep(0.01)
-    return match[0]
 
 
 def _cpu_seconds(process: subprocess.Popen) -> float:
