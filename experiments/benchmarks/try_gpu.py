@@ -350,12 +350,14 @@ def _check_answer(text: str) -> None:
 
 
 def _served(trial: Trial, table: str) -> float:
-    """The seconds of the second request to a server that answers by TensorFlow (--dtype)."""
+    """The seconds of the second request to a server that answers by TensorFlow (--architecture)."""
     log = trial.folder / "serve.log"
     command = [sys.executable, "-m", "mate_tf", "serve", "--port=0", "--name=tables"]
     with log.open("w") as written:
         process = subprocess.Popen(
-            [*command, "--dtype=float32", "--max-tokens=512"], stdout=written, stderr=written
+            [*command, "--architecture=mate_exact", "--max-tokens=512"],
+            stdout=written,
+            stderr=written,
         )
     try:
         url = wait_for(log, process, r"http://[\d.:]+/")
