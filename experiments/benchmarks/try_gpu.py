@@ -30,7 +30,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from absl import flags
@@ -89,18 +89,22 @@ class Trial:
     def records(self) -> str:
         """The folder of the demo's questions as records of at most 2,048 tokens."""
         folder = self.folder / "records"
-        if not folder.exists():
+        if not (folder / "dev.jsonl").exists():
             length = 64 if self.is_small else 2048
             folders = f"--input-dir={_DEMO}", f"--output-dir={folder}"
             self.run("mate_tf", "data", *folders, f"--max-seq-length={length}")
         return str(folder)
 
     def trained(self, module: str, name: str, data: str, *arguments: str, **environment) -> Result:
-        """The losses of a training program, and its examples a second at last."""
+        """The summary of a run that a program trains."""
         folder = self.folder / name
         folders = f"--data_dir={data}", f"--model_dir={folder}"
         self.run(module, *folders, *arguments, **environment)
-        found = scalars(folder / "train")
+        return self.summary(folder)
+
+    def summary(self, run_folder: pathlib.Path) -> Result:
+        """The losses of a run, and its examples a second at last."""
+        found = scalars(run_folder / "train")
         speed = [*found["examples_per_second"].values()][-1]
         return {"losses": [*found["loss"].values()], "examples_per_second": speed}
 
@@ -119,7 +123,7 @@ class Trial:
         """Those of the benchmarks, of a model of a size."""
         own = dict(size=size, length=length, batch_size=_BATCHES[size, length])
         if self.is_small:
-            own = dict(size="tiny", length=length // 4 if length == 128 else 64, batch_size=2)
+            own = dict(size="tiny", length=64, batch_size=2)
         layers = 1 if self.is_small else {"base": 12, "minilm": 6}[size]
         return own | dict(dtype=dtype, threads=0, num_layers=layers, columns=8, cell_tokens=2)
 
@@ -180,15 +184,13 @@ def _measure_limit(size: int, repeats: int = 10) -> Result:
 
 def train(trial: Trial) -> Result:
     """As a user does, with the number of steps that fits the questions."""
-    trial.records()
     folders = f"--data-dir={trial.records()}", f"--model-dir={trial.folder / 'run'}"
     few = [*trial.few(2, 1, 2), "--init-checkpoint=none"] if trial.is_small else []
     printed = trial.run("mate_tf", "train", *folders, *few)
     if not trial.is_small:
         trial.model = str(trial.folder / "run")
-    found = scalars(trial.folder / "run" / "train")
-    speed = [*found["examples_per_second"].values()][-1]
-    return {"evaluations": printed.strip().splitlines(), "examples_per_second": speed}
+    printed_last = printed.strip().splitlines()[-4:]
+    return trial.summary(trial.folder / "run") | {"printed": printed_last}
 
 
 def pretrain(trial: Trial) -> Result:
@@ -198,30 +200,44 @@ def pretrain(trial: Trial) -> Result:
         *("--task=TABLES", f"--input_dir={_DEMO}", f"--output_dir={data}"),
         f"--vocab_file={_MODEL}/vocab.txt",
     )
-    return {
-        size: trial.trained(
+    return _each(
+        trial.presets,
+        lambda size: trial.trained(
             "experiments.pretrain",
             f"pretrain_{size}",
             str(data),
-            *(f"--config={presets[0]}", "--config.eval_examples=16"),
+            *(f"--config={_PRESETS[size][0]}", "--config.eval_examples=16"),
             *trial.few(40, 20, _BATCHES[size, 128]),
-        )
-        for size, presets in trial.presets.items()
-    }
+        ),
+    )
 
 
 def finetune(trial: Trial) -> Result:
-    return {
-        size: trial.trained(
+    return _each(
+        trial.presets,
+        lambda size: trial.trained(
             "experiments.finetune",
             f"finetune_{size}",
             trial.records(),
-            *(f"--config={presets[1]}", "--config.eval_questions=4"),
+            *(f"--config={_PRESETS[size][1]}", "--config.eval_questions=4"),
             *trial.few(40, 20, _BATCHES[size, 2048]),
             *(["--config.max_seq_length=64"] if trial.is_small else []),
-        )
-        for size, presets in trial.presets.items()
-    }
+        ),
+    )
+
+
+def _each(names: Iterable[str], measure: Callable[[str], Result]) -> Result:
+    """The results by name, each printed; an error does not keep the others from being made."""
+    results: Result = {}
+    for name in names:
+        try:
+            results[name] = measure(name)
+        except Exception as error:  # such as no room for it
+            results[name] = {"error": _message(error)}
+        print(f"   {name}: {_line(results[name])}", flush=True)
+    failed = [name for name in results if "error" in results[name]]
+    message = f"{len(failed)} of {len(results)} failed: {', '.join(failed)}"
+    return {"each": results} | ({"error": message} if failed else {})
 
 
 def _first_losses(trial: Trial, name: str, *arguments: str) -> list[float]:
@@ -243,21 +259,23 @@ def _first_losses(trial: Trial, name: str, *arguments: str) -> list[float]:
 
 def _compared(here: list[float], there: list[float]) -> Result:
     """Two runs' losses and the largest relative difference; ValueError beyond the tolerance."""
-    difference = max(abs(a - b) / abs(b) for a, b in zip(here, there, strict=True))
-    if not difference <= _LOSS_TOLERANCE:
+    differences = [abs(a - b) / abs(b) for a, b in zip(here, there, strict=True)]
+    if not all(difference <= _LOSS_TOLERANCE for difference in differences):
         raise ValueError(f"expected losses alike to {_LOSS_TOLERANCE}, got {here} and {there}")
-    return {"losses": here, "largest_difference": difference}
+    return {"losses": here, "largest_difference": max(differences)}
 
 
 def losses(trial: Trial) -> Result:
     """Of a device beside a CPU; without a GPU it is a CPU beside itself."""
-    result: Result = {}
-    for name in trial.architectures:
+
+    def compare(name: str) -> Result:
         architecture = f"--architecture={name}"
         here = _first_losses(trial, f"losses_{name}", architecture)
-        on_cpu = _first_losses(trial, f"losses_{name}_cpu", architecture, "--num_gpus=0")
-        result[name] = _compared(here, on_cpu)
-    return result
+        return _compared(
+            here, _first_losses(trial, f"losses_{name}_cpu", architecture, "--num_gpus=0")
+        )
+
+    return _each(trial.architectures, compare)
 
 
 def strategies(trial: Trial) -> Result:
@@ -271,25 +289,24 @@ def strategies(trial: Trial) -> Result:
 def speed(trial: Trial) -> Result:
     xla = "--tf_xla_auto_jit=2" + ("" if trial.has_gpu else " --tf_xla_cpu_global_jit")
     kinds = (("float32", ""), ("mixed_bfloat16", ""), ("mixed_bfloat16", xla))
-    result: Result = {}
-    for (size, length), (dtype, flags_of_xla) in itertools.product(trial.batches, kinds):
-        for name in [*([] if flags_of_xla else ["limit"]), *trial.architectures]:
-            os.environ["TF_XLA_FLAGS"] = flags_of_xla
-            label = f"{size} {length} {dtype} {name}{' XLA' if flags_of_xla else ''}"
-            result[label] = _measure_speed(name, trial.options(size, length, dtype))
-            print(f"   {label}: {_line(result[label])}", flush=True)
-    del os.environ["TF_XLA_FLAGS"]
-    if all("error" in measured for measured in result.values()):
-        raise RuntimeError(f"expected one measurement at least, got none: {result}")
-    return {"measured": result}
+    measured = {
+        f"{size} {length} {dtype} {name}{' XLA' if flags_of_xla else ''}": (
+            name.removesuffix("_pcp"),  # the ids that it leaves out cost next to nothing
+            trial.options(size, length, dtype),
+            flags_of_xla,
+        )
+        for (size, length), (dtype, flags_of_xla) in itertools.product(trial.batches, kinds)
+        for name in [*([] if flags_of_xla else ["limit"]), *trial.architectures]
+    }
+    return _each(measured, lambda label: _measure_speed(*measured[label]))
 
 
-def _measure_speed(name: str, options: Result) -> Result:
+def _measure_speed(name: str, options: Result, flags_of_xla: str) -> Result:
+    os.environ["TF_XLA_FLAGS"] = flags_of_xla
     try:
-        name = name.removesuffix("_pcp")  # the ids that it leaves out cost next to nothing
         measured = in_its_own_process(runners.measure_training, name, options, 5)
-    except Exception as error:  # such as no room for it
-        return {"error": _message(error)}
+    finally:
+        del os.environ["TF_XLA_FLAGS"]
     median = statistics.median(measured["seconds"])
     examples = {"examples_per_second": options["batch_size"] / median}
     return {"ms": 1000 * median, **examples, "mb": measured["megabytes"]}
