@@ -7,6 +7,7 @@ and tests/test_private_apis.py fails where a newer one has changed what stands h
 import contextlib
 import importlib
 import os
+import pathlib
 import re
 import sys
 import tempfile
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
 
 # Informative lines of TensorFlow's C++ side, and what it writes before the first of them.
 _CHATTER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog\(\) ")
+# An operation in a profile, its name and its kind, but for calls, which consist of others.
+_PROFILED = re.compile(r"[^:]+:(\w+(?<!Call)(?<!While)(?<!If)(?<!Case))")
 
 
 def import_extra(module: str, extra: str, purpose: str) -> Any:
@@ -141,6 +144,32 @@ def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
         if hasattr(function, "graph"):
             yield name, function
             yield from functions_of(function.graph)
+
+
+def profiled_seconds(folder: pathlib.Path) -> dict[str, float]:
+    """The seconds of each kind of operation in the profiles of a folder, such as "MatMul".
+
+    They are those of GPUs if the profile has any, by the names of kernels where no operation is
+    known, or else those of CPUs. tf.profiler writes profiles, and no public name reads them.
+    """
+    from tensorflow.tsl.profiler.protobuf import xplane_pb2
+
+    seconds: dict[bool, dict[str, float]] = {True: {}, False: {}}
+    for file in folder.rglob("*.xplane.pb"):
+        for plane in xplane_pb2.XSpace.FromString(file.read_bytes()).planes:
+            on_gpu, stats = plane.name.startswith("/device:GPU"), plane.stat_metadata
+            for event in (event for line in plane.lines for event in line.events):
+                kind = plane.event_metadata[event.metadata_id]
+                name = kind.name
+                for stat in (*kind.stats, *event.stats):
+                    if stats[stat.metadata_id].name == "tf_op":
+                        name = stat.str_value or stats[stat.ref_value].name
+                is_operation = _PROFILED.fullmatch(name)  # others are the runtime's own on a CPU
+                if on_gpu or is_operation:
+                    operation = is_operation[1] if is_operation else name
+                    before = seconds[on_gpu].get(operation, 0.0)
+                    seconds[on_gpu][operation] = before + event.duration_ps / 1e12
+    return seconds[True] or seconds[False]
 
 
 # --- Keras, 3.10 to 3.15 ---

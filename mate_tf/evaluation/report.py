@@ -2,10 +2,10 @@
 
 import collections
 import itertools
-import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
+from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import parse_number
 from mate_tf.features.english import says
 from mate_tf.features.normalization import normalize_denotation
@@ -52,11 +52,23 @@ def kind_of(table: Table, question: Question) -> str:
     return kind or ("look-up, a number" if is_number else "look-up")
 
 
-def read_kinds(path: str | os.PathLike[str]) -> dict[str, str]:
-    """The kinds of questions in a JSON file, an object of question id and kind, or a ValueError."""
-    kinds = read_json(os.fspath(path))
+def find_kinds(name: str, predictions: Mapping[str, Answer]) -> dict[str, str]:
+    """The kind of each question by its id.
+
+    Args:
+        name: "confidence" for how sure its answer is said to be, or "refused"; "ids" for what
+            stands behind its id's last colon; or a JSON file with an object of ids and kinds.
+        predictions: the answers by the questions' ids.
+
+    ValueError if the file has anything else.
+    """
+    if name == "confidence":
+        return {id_: it.confidence if it.answered else "refused" for id_, it in predictions.items()}
+    if name == "ids":
+        return {id_: id_.rpartition(":")[2] for id_ in predictions}
+    kinds = read_json(name)
     if not isinstance(kinds, dict) or not all(isinstance(kind, str) for kind in kinds.values()):
-        raise ValueError(f"expected an object of question ids and kinds in {path}")
+        raise ValueError(f"expected an object of question ids and kinds in {name}")
     return kinds
 
 

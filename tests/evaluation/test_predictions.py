@@ -11,6 +11,7 @@ from mate_tf.evaluation.predictions import (
     read_predictions,
     write_predictions,
 )
+from mate_tf.evaluation.report import find_kinds
 from mate_tf.tables.table import Question, Table
 from tests.small import cases
 
@@ -178,3 +179,15 @@ def test_what_follows_no_answer_has_no_history(before):
 def test_what_is_no_sequence_is_refused(pairs, message):
     with pytest.raises(ValueError, match=message):
         list(answer_sequences(Model().answer_all, pairs))
+
+
+def test_kinds_are_of_the_answers_of_ids_or_of_a_file(tmp_path):
+    predictions = {"t#0:sum": Answer(answered=False), "t#1:count": Answer(confidence="not sure")}
+    assert find_kinds("ids", predictions) == {"t#0:sum": "sum", "t#1:count": "count"}
+    assert [*find_kinds("confidence", predictions).values()] == ["refused", "not sure"]
+    path = tmp_path / "kinds.json"
+    path.write_text('{"t#0:sum": "hard"}')
+    assert find_kinds(str(path), predictions) == {"t#0:sum": "hard"}
+    path.write_text('["hard"]')
+    with pytest.raises(ValueError, match=r"object of question ids and kinds in .*kinds"):
+        find_kinds(str(path), predictions)

@@ -13,6 +13,7 @@ import keras
 import numpy as np
 import tensorflow as tf
 
+from experiments.benchmarks.runners import scalars
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.models import make_model
 from mate_tf.records.batches import batch_by_length
@@ -28,7 +29,7 @@ from mate_tf.training.distribution import (
 from mate_tf.training.examples import predict_function
 from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
-from tests.small import scalars, small_encoder
+from tests.small import small_encoder
 
 LENGTHS = (16, 32)
 NUM_STEPS = 20

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments.benchmarks.runners import scalars
 from mate_tf.training.loop import train
 from mate_tf.weights.run import latest_checkpoint
 from tests import forked
-from tests.small import assert_same_features, cases, scalars
+from tests.small import assert_same_features, cases
 from tests.training import fault_runs
 from tests.training.fault_runs import CONFIG
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments.benchmarks.runners import scalars
 from mate_tf.training.config import TrainingConfig
 from mate_tf.training.loop import make_optimizer, train
 from mate_tf.training.optimizer import SCHEDULES
@@ -19,7 +20,6 @@ from tests.small import (
     best_evaluation,
     cases,
     restored_step,
-    scalars,
     two_devices,
 )
 from tests.training import fault_runs

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments.benchmarks.runners import scalars
 from mate_tf.datasets.json_lines import read_json_lines, write_json_lines
 from mate_tf.datasets.supervision import supervise
 from mate_tf.features.builder import FeatureBuilder
@@ -29,7 +30,6 @@ from mate_tf.weights.folder import DEFAULT_MODEL
 from tests.small import (
     cases,
     change_records,
-    scalars,
     small_encoder,
     stored_cases,
     write_records,

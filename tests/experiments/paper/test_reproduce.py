@@ -11,11 +11,13 @@ import re
 import pytest
 
 from experiments.paper import reproduce
-from experiments.paper.reproduce import Step, chosen, is_done, read_steps, run_step
+from experiments.paper.reproduce import Step, chosen, is_done, left_out, read_steps, run_step
 from mate_tf.training.starting_points import make_config
 from tests.small import ROOT, imported_names
 
-FOLDERS = {name: name for name in ("wtq", "sst2", "minilm", "before", "hybridqa", "out")}
+FOLDERS = {
+    name: name for name in ("wtq", "sqa", "tabfact", "sst2", "minilm", "before", "hybridqa", "out")
+}
 SMALL, FULL = (read_steps(FOLDERS, is_small) for is_small in (True, False))
 COMPARE = "experiments.paper.compare_attention"
 
@@ -100,6 +102,17 @@ def test_what_a_step_needs_comes_with_it_and_has_to_be_written(tmp_path, monkeyp
     monkeypatch.setattr(reproduce, "_STEPS", tmp_path / "steps.toml")
     with pytest.raises(ValueError, match="step s reads <out>/data, which no step before it writes"):
         read_steps(FOLDERS, True)
+
+
+def test_steps_that_read_a_folder_that_is_not_given_are_left_out_with_those_that_need_them():
+    lacks = left_out(SMALL, ["sqa", "minilm"])
+    assert lacks["default_sqa"] == "sqa" and lacks["order_tapas"] == lacks["words"] == "minilm"
+    assert not {"default_wtq", "default_tabfact", "wtq_256"} & lacks.keys()
+    assert left_out(SMALL, []) == {}
+    makefile = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$\\\n  ", "")
+    (names,) = re.findall("^FIGURES := (.*)$", makefile, re.MULTILINE)
+    known = {step.name for step in FULL if step.name.startswith("default_")}
+    assert set(names.split(",")) == (known - {"default_stage"}) | {"times_of_tables"}
 
 
 def test_the_last_command_s_output_is_kept_and_a_failure_is_none(tmp_path, capsys):
