@@ -45,7 +45,7 @@ def ask() -> None:
             [f"name {i}", str(7 * i), f"city {i % 50}", str(1900 + i % 100), f"{i}.5"]
             for i in range(num_rows)
         ]
-        table = mate_tf.Table(("name", "number", "city", "year", "share"), rows)
+        table = mate_tf.Table.from_rows(rows, ["name", "number", "city", "year", "share"])
         start = time.process_time()
         predictor.answer(table, "how many are in city 7?")
         print(time.process_time() - start)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
+from experiments.benchmarks.runners import scalars
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
@@ -20,7 +21,7 @@ from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer, accumulate
 from tests import small
 from tests.layers.small_layers import attentions, token_features
-from tests.small import assert_same, cases, scalars, small_encoder, two_devices
+from tests.small import assert_same, cases, small_encoder, two_devices
 from tests.training import distributed_runs
 
 CONFIG = dataclasses.replace(
