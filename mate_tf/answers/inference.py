@@ -60,7 +60,7 @@ def inference_function(
     In the scope of a strategy, where the model was built, its replicas share each batch.
     It is traced at its first short sequence and at its first long one (`TableEncoder.is_short`),
     each for any length and number of examples. Blocks that differ in their weights' values alone
-    share a graph.
+    are traced once together.
 
     Args:
         model: built; a `TableEncoder` or a task's model.

@@ -47,7 +47,7 @@ portable_graph = Within("portable_graph")
 # Graphs hold the current kernels of projections as constants.
 constant_kernels = Within("constant_kernels")
 # Graphs are made for inference on sequences of many lengths, all short or all long, as
-# `kinds.ByLength` tells them apart. Blocks share a graph, and nothing is compiled: each length
+# `kinds.ByLength` tells them apart. Blocks are traced together, and nothing is compiled: each length
 # would take some tenths of a second and megabytes.
 short_sequences = Within("short_sequences")
 long_sequences = Within("long_sequences")

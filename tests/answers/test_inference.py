@@ -14,7 +14,6 @@ from mate_tf.answers.inference import inference_function
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers import compilation
-from mate_tf.layers import encoder as encoder_module
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 from tests.layers.small_layers import token_features
 
@@ -98,9 +97,7 @@ def test_tells_nine_features_from_ten_and_batches_from_examples():
 )
 @pytest.mark.parametrize("policy", POLICIES, indirect=True)
 @pytest.mark.parametrize("activation", ["gelu", "gelu_tanh"])
-def test_projections_are_fused_with_bias_and_activation(policy, activation, monkeypatch):
-    # TensorFlow shows only the outer graph, so the block is made a part of it.
-    monkeypatch.setattr(encoder_module, "one_graph", lambda *_: None)
+def test_projections_are_fused_with_bias_and_activation(policy, activation):
     encoder = built(policy, dataclasses.replace(SMALL, activation=activation))
     run = inference_function(encoder)
     tokens = features(40)
