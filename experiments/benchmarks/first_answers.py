@@ -41,11 +41,11 @@ def ask() -> None:
 
     predictor = mate_tf.from_pretrained(runtime="tensorflow")
     for num_rows in _ROWS.values():
-        rows = [
-            [f"name {i}", str(7 * i), f"city {i % 50}", str(1900 + i % 100), f"{i}.5"]
+        rows = tuple(
+            (f"name {i}", str(7 * i), f"city {i % 50}", str(1900 + i % 100), f"{i}.5")
             for i in range(num_rows)
-        ]
-        table = mate_tf.Table.from_rows(rows, ["name", "number", "city", "year", "share"])
+        )
+        table = mate_tf.Table(("name", "number", "city", "year", "share"), rows)
         start = time.process_time()
         predictor.answer(table, "how many are in city 7?")
         print(time.process_time() - start)

@@ -47,8 +47,8 @@ portable_graph = Within("portable_graph")
 # Graphs hold the current kernels of projections as constants.
 constant_kernels = Within("constant_kernels")
 # Graphs are made for inference on sequences of many lengths, all short or all long, as
-# `kinds.ByLength` tells them apart. Blocks are traced together, and nothing is compiled: each length
-# would take some tenths of a second and megabytes.
+# `kinds.ByLength` tells them apart. Blocks are traced together, and nothing is compiled: each
+# length would take some tenths of a second and megabytes.
 short_sequences = Within("short_sequences")
 long_sequences = Within("long_sequences")
 # Graphs are made that nobody trains, such as a SavedModel's. Otherwise TensorFlow warns, at
