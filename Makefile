@@ -72,7 +72,7 @@ benchmark-full: env ## all architectures from 128 to 16,384 tokens, and training
 check-tpu: env ## compile the papers' training steps for a TPU, where there is none, in .venv-tpu
 	test -x .venv-tpu/bin/python || { python3 -m venv .venv-tpu && \
 	  .venv-tpu/bin/pip install --quiet "jax[tpu]==0.10.2" "libtpu==0.0.42.1"; }
-	$(VENV_PYTHON) -m experiments.benchmarks.check_tpu --steps='$(STEPS)' $(if $(SMALL),--small)
+	$(VENV_PYTHON) -m experiments.benchmarks.check_tpu --steps='$(STEPS)' $(if $(SMALL),--narrow)
 
 check-gpu: env ## the same for an H100, where there is none, in .venv-gpu
 	test -x .venv-gpu/bin/python || { python3 -m venv .venv-gpu && \

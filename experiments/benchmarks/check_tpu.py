@@ -2,7 +2,7 @@
 
     make check-tpu
     python -m experiments.benchmarks.check_tpu --steps='hybridqa_mate_large$' --layers=24
-    python -m experiments.benchmarks.check_tpu --small
+    python -m experiments.benchmarks.check_tpu --narrow
     make check-gpu
 
 A step is what one chip does in it: the forward pass with dropout in bfloat16, the loss, the
@@ -10,7 +10,7 @@ gradients, clipping and the update of AdamW. TensorFlow writes it as an XLA prog
 XLA's compiler for GPUs, in an environment of its own, compiles that. Each step is compiled with few
 layers, and a line through what they need leads to the number of layers of the preset. It prints a
 table, and exits with 1 if a step does not compile, has no room on a chip, or has shapes that are
-known only when it runs. With --small the steps are those of every preset, at a tenth of its width.
+known only when it runs. With --narrow the steps are those of every preset, at a tenth of its width.
 
 Each result is a file of `--tpu_results`, which is made again only for other code or another
 compiler. So the program goes on where it stopped.
@@ -47,7 +47,7 @@ _RESULTS = flags.DEFINE_string(
 )
 _STEPS = flags.DEFINE_string("steps", "", "regular expression of the steps' names; all by default")
 _LAYERS = flags.DEFINE_list("layers", ["2", "3"], "numbers of layers that are compiled")
-_SMALL = flags.DEFINE_bool("small", False, "every preset at a tenth of its width instead")
+_NARROW = flags.DEFINE_bool("narrow", False, "every preset at a tenth of its width instead")
 _COMPILER = flags.DEFINE_string("compiler", None, "Python of the environment that compiles")
 
 CORES = 32  # of the papers' TPUs, which shared a batch (MATE paper, appendix A.1)
@@ -296,7 +296,7 @@ def _judged(
 
 
 def main(_: Sequence[str]) -> int:
-    known: Iterable[AnyStep] = small_steps() if _SMALL.value else STEPS
+    known: Iterable[AnyStep] = small_steps() if _NARROW.value else STEPS
     steps = [step for step in known if re.search(_STEPS.value, step.name)]
     layers = [int(number) for number in _LAYERS.value]
     device = _DEVICE.value

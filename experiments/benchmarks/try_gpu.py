@@ -60,7 +60,7 @@ Result = dict[str, Any]
 
 
 class Trial:
-    """What the steps share: a folder, the sizes, and whether there is a GPU."""
+    """The steps share a folder, the sizes, and whether there is a GPU."""
 
     def __init__(self, folder: pathlib.Path, is_small: bool) -> None:
         self.folder = folder
@@ -73,7 +73,7 @@ class Trial:
         self.model = _MODEL  # the one that `train` makes, once it has
 
     def run(self, module: str, *arguments: str, **environment: str) -> str:
-        """What a program prints; RuntimeError with its last lines if it fails."""
+        """The output of a program; RuntimeError with its last lines if it fails."""
         done = subprocess.run(
             [sys.executable, "-m", module, *arguments],
             capture_output=True,

@@ -244,7 +244,7 @@ def test_a_model_is_exported_for_input_that_it_takes(tmp_path, exported, options
 def test_absolute_positions_are_not_padded_beyond_their_end(tmp_path):
     model = small_model(**ABSOLUTE, bucket_size=8, global_size=16)
     predictor = from_pretrained(export_small(tmp_path / "model", 200, WORDS, model=model))
-    assert seen_lengths(predictor, [CAPITALS, rows_of_rome(195)]) == [128, 200]
+    assert seen_lengths(predictor, [CAPITALS, rows_of_rome(195)]) == [64, 200]
     assert predictor.answer(rows_of_rome(196), "which city").rows_dropped >= 1
 
 
