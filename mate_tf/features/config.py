@@ -59,9 +59,6 @@ def _check(config: "FeatureConfig | MaskedLmConfig", **least: int) -> None:
             raise ValueError(f"expected {name} to be at least {limit}, got {value}")
 
 
-LENGTH_STEP = 128
-
-
 class ConversionError(ValueError):
     """A question and its table do not fit the limits.
 

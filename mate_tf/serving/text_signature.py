@@ -17,7 +17,7 @@ import tensorflow as tf
 import tensorflow_text as tf_text
 
 from mate_tf.answers.decoding import SELECTION_THRESHOLD
-from mate_tf.features.config import LENGTH_STEP, FeatureConfig
+from mate_tf.features.config import FeatureConfig
 from mate_tf.features.numeric import EQUAL, GREATER, LEAST_TOO_LARGE, LESS
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import MAX_WORD_CHARACTERS, Wordpiece
@@ -26,6 +26,7 @@ from mate_tf.tables.columns import SHARE_OF_KIND
 from mate_tf.tables.operators import ABSENT, OPERATORS
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
 
+_LENGTH_STEP = 128  # tokens are padded to a multiple
 _NAN, _INF = np.float64("nan"), np.float64("inf")
 
 
@@ -290,7 +291,7 @@ def build_features(
         given = _once_for_each(given, num_tokens > longest, message, num_tokens)
     length = tf.constant(fixed_length or 0, tf.int64)
     if fixed_length is None:
-        length = -(-tf.reduce_max(num_tokens) // LENGTH_STEP) * LENGTH_STEP
+        length = -(-tf.reduce_max(num_tokens) // _LENGTH_STEP) * _LENGTH_STEP
         length = tf.minimum(length, longest or length)
 
     read = read_columns(given.headers, tf.where(is_cell, given.cells, ""))
@@ -354,8 +355,9 @@ def cell_answers(
     score = tf.where(is_one_of("YES", "NO"), tf.ones_like(score), score)
     score *= tf.reduce_max(aggregations, axis=1)
     answers = tf.fill(shape[:1], "")
-    for name, text in _results(columns, selected).items():
-        answers = tf.where(is_one_of(name) & ~is_absent, text, answers)
+    results = _results(columns, selected)
+    for name in filter(results.__contains__, names):
+        answers = tf.where(is_one_of(name) & ~is_absent, results[name], answers)
     return {
         "cell_scores": tf.cast(tf.reshape(tf.maximum(probabilities, 0.0), shape), tf.float32),
         "selected": tf.reshape(selected & ~is_absent[:, tf.newaxis], shape),
