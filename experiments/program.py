@@ -91,6 +91,16 @@ def define_flags(
     )
 
 
+def define_steps(folder: str) -> tuple[flags.FlagHolder, flags.FlagHolder]:
+    """Defines the flags of a program of named steps: its folder, and those that it takes alone.
+
+    One process may import several of these programs, as tests do.
+    """
+    is_shared = {"allow_override": True}
+    output = flags.DEFINE_string("output_dir", folder, "folder to work in", **is_shared)
+    return output, flags.DEFINE_list("only", None, "names of steps; by default all", **is_shared)
+
+
 def run_command(command: Any, **defaults: Any) -> None:
     """Runs a module of mate_tf/command_line as an absl program; defaults as of `define_flags`."""
     options_of_flags = define_flags(command.add_arguments, **defaults)

@@ -42,8 +42,7 @@ from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.private_apis import profiled_seconds
 
 _SMALL = flags.DEFINE_bool("small", False, "tiny models and few steps, on a CPU where no GPU is")
-_ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
-_OUTPUT = flags.DEFINE_string("output_dir", "out/try_gpu", "folder to work in; emptied first")
+_OUTPUT, _ONLY = program.define_steps("out/try_gpu")
 
 _DEMO = "experiments/demo_data"
 _MODEL = "mate_tf/default_model"

@@ -48,8 +48,7 @@ _BEFORE = flags.DEFINE_string(
     "before", None, "weights that the default model's stage `people` starts from"
 )
 _HYBRIDQA = flags.DEFINE_string("hybridqa", None, "folder of HybridQA with train.json and dev.json")
-_OUTPUT = flags.DEFINE_string("output_dir", "out/reproduce", "folder to work in")
-_ONLY = flags.DEFINE_list("only", None, "names of steps; by default all")
+_OUTPUT, _ONLY = program.define_steps("out/reproduce")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
 _STEPS = pathlib.Path(__file__).with_name("steps.toml")

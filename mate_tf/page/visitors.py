@@ -4,6 +4,7 @@ Of HTTP that reaches Gradio which the page itself asks for, from its address, up
 are read in processes of their own, which end where one takes too much.
 """
 
+import asyncio
 import contextlib
 import fnmatch
 import ipaddress
@@ -34,6 +35,7 @@ _OPEN: Mapping[str, tuple[str, ...]] = {
     "POST": (f"{_API}queue/join", f"{_API}upload", f"{_API}cancel", f"{_API}reset"),
 }
 _UPLOAD = f"{_API}upload"
+_SECONDS_OF_REFUSED = 2  # in which the rest of a refused request is read
 _SECONDS_BETWEEN_CLEANINGS = 300
 _SECONDS_KEPT = 3600 - _SECONDS_BETWEEN_CLEANINGS  # so that a file is gone after an hour
 
@@ -55,11 +57,14 @@ class Guard:
             return await self._app(scope, receive, send)
         if scope["type"] != "http":
             return None
-        has_begun, is_kept, is_upload = False, False, scope["path"] == _UPLOAD
+        has_begun, is_kept, is_upload, is_read = False, False, scope["path"] == _UPLOAD, False
 
         async def received() -> Any:
+            nonlocal is_read
             message = await receive()
-            self._files.num_bytes += len(message.get("body", b""))
+            is_read = not message.get("more_body")
+            if is_upload and not status:
+                self._files.num_bytes += len(message.get("body", b""))
             return message
 
         async def sent(message: Any) -> None:
@@ -73,13 +78,18 @@ class Guard:
         status, reason = self._refusal(scope)
         if not status:
             try:
-                return await self._app(scope, received if is_upload else receive, sent)
+                return await self._app(scope, received, sent)
             except Exception as error:
                 if has_begun or not is_upload:
                     raise
                 # Such as a part without a file's name, which Gradio does not expect.
                 logging.getLogger(__name__).info("no upload: %r", error)
                 status, reason = 400, "expected an upload of files with names"
+        with contextlib.suppress(TimeoutError):
+            # A connection that closes on unread bytes is reset, and takes the reply with it.
+            async with asyncio.timeout(_SECONDS_OF_REFUSED):
+                while not is_read:
+                    await received()
         headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
         await send({"type": "http.response.start", "status": status, "headers": headers})
         await send({"type": "http.response.body", "body": reason.encode()})

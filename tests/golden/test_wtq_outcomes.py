@@ -81,7 +81,7 @@ def test_questions_are_converted_as_by_the_original(split, at_most):
     numbers = defaultdict(lambda: ([], []))  # by name: the project's and the original's
     reasons = defaultdict(lambda: ([], []))
 
-    def compare(name: str, actual, expected, of=numbers) -> None:
+    def keep(name: str, actual, expected, of=numbers) -> None:
         for values, value in zip(of[name], (actual, expected), strict=True):
             values.append(value)
 
@@ -95,11 +95,11 @@ def test_questions_are_converted_as_by_the_original(split, at_most):
         except SupervisionError:
             question, num_cells = None, len(asked.answers)
         has_number = question is not None and question.answer_number is not None
-        compare("table ids", table.table_id, expected["table"], reasons)
-        compare("valid", question is not None, expected["valid"])
-        compare("answer cells", num_cells, expected["coords"])
-        compare("answer numbers", has_number, expected["has_float"])
-        compare("lengths", unlimited.build(table, asked).report.num_tokens, expected["len"])
+        keep("table ids", table.table_id, expected["table"], reasons)
+        keep("valid", question is not None, expected["valid"])
+        keep("answer cells", num_cells, expected["coords"])
+        keep("answer numbers", has_number, expected["has_float"])
+        keep("lengths", unlimited.build(table, asked).report.num_tokens, expected["len"])
         for name, builder in by_conversion.items():
             reason, digests = "ok", []
             try:
@@ -110,11 +110,11 @@ def test_questions_are_converted_as_by_the_original(split, at_most):
             if question is None:
                 if name.startswith("plain"):
                     unsupervised = f"infer{name.removeprefix('plain')}"
-                    compare(unsupervised, reason, expected[unsupervised], reasons)
+                    keep(unsupervised, reason, expected[unsupervised], reasons)
                 reason = reason if reason in CHECKED_BEFORE else INVALID
                 digests = []
-            compare(f"{name} outcomes", reason, expected[name][0], reasons)
-            compare(f"{name} digests", digests, [int(d, 16) for d in expected[name][1:]], reasons)
+            keep(f"{name} outcomes", reason, expected[name][0], reasons)
+            keep(f"{name} digests", digests, [int(d, 16) for d in expected[name][1:]], reasons)
         if len(numbers["valid"][0]) == at_most:
             break
     compared = len(numbers["valid"][0])

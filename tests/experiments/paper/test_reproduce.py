@@ -44,7 +44,9 @@ def options_of(command, function: str = "add_arguments") -> set[str]:
     """The names of a command's options, as absl's flags have them."""
     parser = argparse.ArgumentParser()
     add = getattr(command, function)
-    add(parser, *[[] for _ in list(inspect.signature(add).parameters)[1:]])
+    others = list(inspect.signature(add).parameters.values())[1:]
+    required = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.empty)
+    add(parser, *([] for other in others if (other.kind, other.default) == required))
     return {option.lstrip("-").replace("-", "_") for option in parser._option_string_actions}
 
 
