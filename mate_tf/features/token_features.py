@@ -40,6 +40,10 @@ class TokenFeatures(NamedTuple):
         """Applies a function to each field that is not None."""
         return TokenFeatures(*(None if field is None else function(field) for field in self))
 
+    def structure(self) -> "TokenFeatures":
+        """The fields of STRUCTURE alone: the others, which only the embedding reads, are None."""
+        return self._replace(**{name: None for name in self._fields if name not in STRUCTURE})
+
     @classmethod
     def of(cls, features: "TokenFeatures | Mapping[str, Any] | Sequence[Any]") -> "TokenFeatures":
         """Token features as int32 tensors, of integers of any type.

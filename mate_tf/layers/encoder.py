@@ -292,15 +292,14 @@ def one_graph(
     Its arguments are the weights. None if the blocks differ in more: LoRA or int8 in some of them,
     or an attention of your own.
 
-    The graph has a copy for each block. As one function that is called ("_noinline") it would be
-    made somewhat faster, and normalisation would round otherwise.
+    The graph calls it: with a copy for each block, TensorFlow would take a second more to make it.
     """
     first = blocks[0]
     kinds = {tuple((one.shape, one.dtype) for one in block.weights) for block in blocks}
     if len(kinds) > 1 or any(block.attention.has_custom_implementation for block in blocks):
         return None
 
-    @tf.function(autograph=False)
+    @tf.function(autograph=False, experimental_attributes={"_noinline": True})
     def run(weights: list[tf.Tensor], hidden_states: tf.Tensor) -> tf.Tensor:
         with keras.StatelessScope(zip(first.weights, weights, strict=True)):
             return first(hidden_states, plan=plan, training=False)

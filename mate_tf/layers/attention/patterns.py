@@ -3,8 +3,8 @@
 A new pattern is an entry of PATTERNS here, under the name that a config has for it
 (mate_tf/config.py); all pairs, windows and tiles follow from it.
 
-A pattern is a small function of the features of query and key tokens, which broadcast against each
-other. It returns a bool tensor that broadcasts to [..., F, T], True where the query may attend to
+A pattern is a small function of the features of query and key tokens, those of STRUCTURE
+(features/token_features.py), which broadcast against each other. It returns a bool tensor that broadcasts to [..., F, T], True where the query may attend to
 the key. Patterns ignore padding; the attention layers mask it as a key.
 
 Sorted by row or by column, tokens that may attend to each other are neighbours. The first G tokens
@@ -206,7 +206,8 @@ class ByGroups:
         return self.heads.scores_are_small(projected, training)
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[Any, ...]:
-        """The plan of each group."""
+        """The plan of each group, of the features that say where a token stands."""
+        features = features.structure()
         return tuple(self.plan_group(features, group) for group in self.heads.groups)
 
     def attend(
@@ -283,8 +284,8 @@ def num_buckets(
 
 def sequence_length(features: TokenFeatures) -> int | tf.Tensor:
     """S, an int if the shape is static."""
-    static = features.input_ids.shape[-1]
-    return tf.shape(features.input_ids)[-1] if static is None else static
+    static = features.input_mask.shape[-1]
+    return tf.shape(features.input_mask)[-1] if static is None else static
 
 
 def token_order(features: TokenFeatures, sort_by: SortKey) -> tf.Tensor:

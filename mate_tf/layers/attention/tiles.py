@@ -67,7 +67,7 @@ def tile_plan(features: TokenFeatures, sort_by: patterns.SortKey, tile_size: int
         coarse_is_faster = count(coarse) * _COARSER**2 * _COARSER_TIME < count(fine)
         size = tf.where(coarse_is_faster, coarse, fine)
     tiles = tiles_of(size)
-    number = tf.shape(tiles.input_ids)[1]
+    number = tf.shape(tiles.input_mask)[1]
     meet = tf.reshape(tiles_meet(tiles, sort_by), [-1])  # [B * N * N]
     pairs = tf.argsort(tf.where(meet, 0, 1), stable=True)
     query_tile = pairs // number
@@ -145,7 +145,7 @@ class Tiles(patterns.ByGroups):
         most = _NUMBERS // (group.num_heads * size * (size + self.heads.head_size))
         most = max(1, most) if isinstance(most, int) else tf.maximum(1, most)
         if compiles_with_xla():  # a list that is filled up should not be long
-            most = min(most, 2 * (plan.tiles.input_ids.shape[0] or most))
+            most = min(most, 2 * (plan.tiles.input_mask.shape[0] or most))
         relations = self.heads.relations_of(group)
         pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
         return dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs))
