@@ -53,15 +53,17 @@ $(INSTALLED): setup.py constraints.txt scripts/setup_env.sh
 
 benchmark: env ## time the architectures beside the limit: most of an hour
 	$(BENCHMARK) --architectures=mate,mate_exact,tapas --lengths=2048 --output_dir=out/benchmark
-	$(BENCHMARK) --architectures=mate,mate_exact --lengths=8192 --rounds=3 --peers=False \
+	$(BENCHMARK) --architectures=mate,mate_exact --lengths=8192 --rounds=3 --peers= \
 	  --output_dir=out/benchmark
+	$(BENCHMARK) $(MINILM) --architectures=mate_exact --lengths=128,512,1024,2048 \
+	  --output_dir=out/benchmark_shipped
 	$(BENCHMARK) $(MINILM) --mode=training --architectures=mate_exact --dtypes=mixed_bfloat16 \
 	  --batch_size=16 --lengths=256,512 --rounds=3 --output_dir=out/benchmark_training
 	$(BENCHMARK) $(MINILM) --mode=training --architectures=mate_exact --dtypes=mixed_bfloat16 \
 	  --batch_size=2 --lengths=2048 --rounds=3 --output_dir=out/benchmark_training
 	for table in "--columns=8" "--columns=1" "--columns=1 --cell_tokens=16384"; do \
 	  $(BENCHMARK) $(MINILM) $$table --architectures=mate_exact --lengths=16384 --rounds=1 \
-	    --dtypes=float32 --peers=False --output_dir=out/benchmark_shapes; done
+	    --dtypes=float32 --peers= --output_dir=out/benchmark_shapes; done
 	$(VENV_PYTHON) -m experiments.benchmarks.first_answers
 
 benchmark-full: env ## all architectures from 128 to 16,384 tokens, and training steps: hours

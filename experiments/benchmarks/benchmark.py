@@ -9,9 +9,10 @@ An encoder of BERT base's or MiniLM's size reads made-up tables of each length. 
 each length and dtype,
 
   inference  forward passes, in rounds of one pass each in one process: the architectures; "limit",
-             the bare matrix products of the projections and feed-forward layers; "hf_tapas",
-             Hugging Face's TAPAS, if transformers and torch are installed. Memory is the peak of
-             a pass above the loaded model, in a process of its own.
+             the bare matrix products of the projections and feed-forward layers; the default
+             model's graph in ONNX Runtime, float32 and int8; and of all pairs Hugging Face's TAPAS,
+             and OpenVINO, in float32 and bfloat16; each if it is installed and of that size. Memory
+             is the peak of a pass above the loaded model, in a process of its own.
   training   the training loop's own steps, with dropout and the update, each measurement in a
              process of its own; "limit" takes the same products three times. Memory is the peak
              above the loaded model and optimizer, tracing included. "+recompute" computes
@@ -22,7 +23,6 @@ measurements.jsonl, table.md and the paper's figures 4 to 6 (appendix) as time.p
 memory.png. Started again with the same folder the program goes on where it stopped.
 """
 
-import importlib.util
 import json
 import pathlib
 import statistics
@@ -40,6 +40,8 @@ from experiments.benchmarks.runners import (
     measure_times,
     measure_training,
     parse_lengths,
+    peers,
+    processor,
 )
 from experiments.paper.comparison_results import median_and_spread
 
@@ -68,11 +70,11 @@ flags.DEFINE_enum("size", "base", list(SIZES), "BERT base's width or MiniLM's")
 flags.DEFINE_integer("num_layers", 12, "layers of the encoder", lower_bound=1)
 flags.DEFINE_integer("columns", 8, "columns of the tables", lower_bound=1)
 flags.DEFINE_integer("cell_tokens", 2, "tokens of a cell of the tables", lower_bound=1)
-_PEERS = flags.DEFINE_bool("peers", None, "also time hf_tapas; by default if it is installed")
+_PEERS = flags.DEFINE_list("peers", None, "others' libraries; by default those that are installed")
 _OUTPUT = flags.DEFINE_string("output_dir", "out/benchmark", "folder for the results")
 
 _OPTIONS = "threads", "mode", "batch_size", "size", "num_layers", "columns", "cell_tokens"
-_LIMIT, _DENSE, _PEER = "limit", "tapas", "hf_tapas"
+_LIMIT, _DENSE = "limit", "tapas"
 _OF_LINE = {"of", "name", "names", "seconds", "cpu_seconds", "flops", "megabytes"}
 Line = dict[str, Any]
 
@@ -97,7 +99,7 @@ def main(_) -> None:
             ]
             (train if _MODE.value == "training" else infer)(results, names, options)
     lines = last_lines(results.lines)
-    text = table(lines)
+    text = f"{processor()}\n\n{table(lines)}"
     (folder / "table.md").write_text(text + "\n", encoding="utf-8")
     print(text)
     draw(lines, folder)
@@ -127,11 +129,8 @@ class Results:
 
 def infer(results: Results, names: list[str], options: Line) -> None:
     """Adds the forward passes of a length that are not there yet."""
-    has_peer = _PEERS.value
-    if has_peer is None:
-        has_peer = all(map(importlib.util.find_spec, ("torch", "transformers")))
-    dense_fits = options["length"] <= _LONGEST_DENSE.value
-    timed = [_LIMIT, *names, *([_PEER] if has_peer and dense_fits else [])]
+    known = peers(options) if options["length"] <= _LONGEST_DENSE.value else []
+    timed = [_LIMIT, *names, *(known if _PEERS.value is None else _PEERS.value)]
     if not results.were_timed(timed, options):
         logging.info("%s: timing %s", options, ", ".join(timed))
         for line in in_its_own_process(measure_times, timed, options, _ROUNDS.value):

@@ -29,6 +29,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple
 
+import numpy as np
 from absl import flags
 
 from experiments import program
@@ -174,6 +175,20 @@ def batch(size: int, length: int) -> dict[str, Any]:
         **{name: tf.zeros([size, width], tf.int32) for name, width in integers.items()},
         **{name: tf.zeros([size, width]) for name, width in floats.items()},
     }
+
+
+def table_batch(size: int, length: int) -> dict[str, Any]:
+    """A batch as above of a question of four tokens about a table, whose answer is a cell."""
+    import tensorflow as tf
+
+    inputs, indices = batch(size, length), np.arange(length)
+    features = {"input_mask": indices >= 0, "row_ids": indices // 4, "column_ids": indices % 4}
+    features |= {"segment_ids": indices > 3, "label_ids": indices == 5}
+    for name, values in features.items():
+        inputs[name] = tf.constant(np.tile(values, (size, 1)), tf.int32)
+    inputs["answer"] = tf.fill([size, 1], np.nan)  # no number: a cell
+    inputs["masked_lm_weights"] = tf.ones_like(inputs["masked_lm_weights"])
+    return inputs
 
 
 def export(config: Any, path: pathlib.Path, size: int | None = None) -> None:

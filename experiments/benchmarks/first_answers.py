@@ -6,9 +6,6 @@ Prints the processor's model and the CPU seconds, in a new process each, of a qu
 first table, of 12 rows, about a second one of 50 and a third one of 200. Medians of --rounds.
 """
 
-import os
-import platform
-import re
 import statistics
 import subprocess
 import sys
@@ -17,6 +14,8 @@ from typing import Any
 
 from absl import app, flags
 
+from experiments.benchmarks.runners import processor
+
 _ROUNDS = flags.DEFINE_integer("rounds", 3, "how many processes are started", lower_bound=1)
 _ROWS = {"first table": 12, "second table": 50, "third table": 200}
 _ASK = "from experiments.benchmarks import first_answers; first_answers.ask()"
@@ -24,7 +23,7 @@ _ASK = "from experiments.benchmarks import first_answers; first_answers.ask()"
 
 def main(_: Any) -> None:
     """Prints the medians."""
-    print(_processor())
+    print(processor())
     rounds = []
     for _ in range(_ROUNDS.value):
         done = subprocess.run(
@@ -49,14 +48,6 @@ def ask() -> None:
         start = time.process_time()
         predictor.answer(table, "how many are in city 7?")
         print(time.process_time() - start)
-
-
-def _processor() -> str:
-    """The model's name and the cores that this process may use, on Linux."""
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        model = re.search(r"^model name\s*: (.*)$", lines.read(), re.MULTILINE)
-    name = model[1] if model else platform.machine()
-    return f"{name}, {len(os.sched_getaffinity(0))} cores"
 
 
 if __name__ == "__main__":

@@ -5,16 +5,20 @@ Shapes: B batch, S sequence, D hidden, I intermediate.
 
 import concurrent.futures
 import ctypes
+import dataclasses
 import functools
 import gc
+import importlib.util
 import math
 import multiprocessing
+import os
 import pathlib
+import platform
 import re
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from experiments.exported.programs import run_of
 from mate_tf.config import ARCHITECTURES, TYPE_FEATURES, AttentionConfig, EncoderConfig
@@ -76,8 +80,18 @@ def scalars(folder: pathlib.Path) -> dict[str, dict[int, float]]:
     return found
 
 
+def processor() -> str:
+    """The model's name and the cores that this process may use, on Linux."""
+    with open("/proc/cpuinfo", encoding="utf-8") as lines:
+        model = re.search(r"^model name\s*: (.*)$", lines.read(), re.MULTILINE)
+    name = model[1] if model else platform.machine()
+    return f"{name}, {len(os.sched_getaffinity(0))} cores"
+
+
 def set_up(threads: int, dtype: str) -> None:
     """Sets the threads (0: all) and the dtype; only before TensorFlow has done anything."""
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, cores[: threads or None])  # for other libraries
     import keras
     import tensorflow as tf
 
@@ -214,15 +228,15 @@ def training_step(
 def measure_times(names: list[str], options: dict[str, Any], rounds: int) -> list[dict[str, Any]]:
     """Times forward passes in turn; for a process of its own.
 
-    Names are "limit", "hf_tapas" or architectures of `attentions`; options are length, dtype,
+    Names are "limit", those of PEERS or architectures of `attentions`; options are length, dtype,
     threads, batch_size, size, num_layers, columns and cell_tokens. It gives each name, the seconds
     of each round and the flops, None if they are not known.
     """
     set_up(options["threads"], options["dtype"])
     runners, flops = {}, dict.fromkeys(names)
     for name in names:
-        if name == "hf_tapas":
-            runners[name] = _hugging_face(options)
+        if name in PEERS:
+            runners[name] = PEERS[name].runner(options)
         elif name == "limit":
             runners[name] = _limit(options)
         else:
@@ -331,6 +345,70 @@ def _hugging_face(options: dict[str, Any]) -> Callable[[], Any]:
             return model(features.input_ids, features.input_mask, types).pooler_output
 
     return run
+
+
+def _onnx_runtime(options: dict[str, Any]) -> Callable[[], Any]:
+    """The default model, with its heads."""
+    from mate_tf.answers.onnx_runtime import OnnxModel
+    from mate_tf.serving.stored import find_model
+    from mate_tf.task_configs import TableQAConfig
+    from mate_tf.weights.folder import DEFAULT_MODEL
+
+    stored = find_model(DEFAULT_MODEL)
+    assert stored.folder and isinstance(stored.task_config, TableQAConfig)
+    model = OnnxModel(stored.folder, stored.encoder_config, stored.task_config)
+    return functools.partial(model, made_up_features(options).map(lambda ids: ids.numpy()))
+
+
+def _openvino(options: dict[str, Any]) -> Callable[[], Any]:
+    """An encoder of all pairs, by OpenVINO's runtime, which converts no positions within cells."""
+    import openvino
+    import tensorflow as tf
+
+    from mate_tf.layers.compilation import portable_graph
+
+    config = dataclasses.replace(
+        encoder_config("tapas", options),
+        position="absolute",
+        max_position_embeddings=options["length"],
+    )
+    encoder, features = built_encoder(config), made_up_features(options)
+    with portable_graph():
+        run = tf.function(lambda *given: encoder(features.of(given)).pooled_output, autograph=False)
+        graph = run.get_concrete_function(*features[:9])
+    precision = "bf16" if options["dtype"].endswith("bfloat16") else "f32"
+    settings = {"INFERENCE_PRECISION_HINT": precision, "INFERENCE_NUM_THREADS": options["threads"]}
+    model = openvino.compile_model(openvino.convert_model(graph), "CPU", settings)
+    given = [ids.numpy() for ids in features[:9]]
+    return lambda: model(given)
+
+
+class Peer(NamedTuple):
+    """A runtime or model of others, timed beside ours."""
+
+    packages: tuple[str, ...]  # without which it is left out
+    size: dict[str, Any]  # the options that it needs
+    runner: Callable[[dict[str, Any]], Callable[[], Any]]
+
+
+_OF_DEFAULT_MODEL = {"size": "minilm", "num_layers": 6}
+PEERS = {
+    "hf_tapas": Peer(("torch", "transformers"), {"size": "base"}, _hugging_face),
+    "onnx_runtime": Peer(
+        ("onnxruntime",), _OF_DEFAULT_MODEL | {"dtype": "float32", "batch_size": 1}, _onnx_runtime
+    ),
+    "openvino": Peer(("openvino",), {}, _openvino),
+}
+
+
+def peers(options: dict[str, Any]) -> list[str]:
+    """The names of PEERS that are installed and take these options."""
+    return [
+        name
+        for name, peer in PEERS.items()
+        if peer.size.items() <= options.items()
+        and all(map(importlib.util.find_spec, peer.packages))
+    ]
 
 
 def _encoder_flops(encoder, options: dict[str, Any]) -> int | None:

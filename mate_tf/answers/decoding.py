@@ -398,14 +398,14 @@ def _row_probabilities(
     rows = np.cumsum(cells.columns == 0) - 1  # [K]
     sums, counts = (np.bincount(rows, weights) for weights in (scores, is_seen))
     logits = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)[rows]  # [K]
-    with_rows, is_likeliest = np.zeros(len(rows)), np.zeros(len(rows), bool)
+    with_rows, is_likeliest = np.full(len(rows), -np.inf), np.zeros(len(rows), bool)
     for example in range(len(cells.begins) - 1):
         part = cells.table_slice(example)
         if not is_seen[part].any():
             continue
         firsts = cells.columns[part] == 0
         shares = softmax(logits[part][firsts])[np.cumsum(firsts) - 1]  # [k]
-        with_rows[part] = np.where(is_seen[part], probabilities[part] * shares, -np.inf)
+        np.multiply(probabilities[part], shares, out=with_rows[part], where=is_seen[part])
         is_likeliest[part] = is_seen[part] & (rows[part] == rows[part][shares.argmax()])
     return with_rows, is_likeliest
 

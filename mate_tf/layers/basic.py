@@ -235,31 +235,33 @@ class SeededDropout(NamedTuple):
     keeps_mask: bool = True
 
     def __call__(self, tensor: tf.Tensor) -> tf.Tensor:
-        """Sets units to zero and scales the others by 1 / (1 - rate).
+        """Sets units to zero and scales the others by 1 / (1 - rate)."""
+        units = self.draw(tensor)
+
+        @custom_gradient
+        def kept(tensor: tf.Tensor):
+            def gradient(upstream: tf.Tensor) -> tf.Tensor:
+                again = units
+                if not self.keeps_mask:
+                    again = self._replace(seed=seeds_after(self.seed, upstream)).draw(tensor)
+                return tf.ensure_shape(_kept(upstream, *again), tensor.shape)
+
+            dropped = _kept(tf.stop_gradient(tensor), *units)
+            return tf.ensure_shape(dropped, tensor.shape), gradient
+
+        return kept(tensor)
+
+    def draw(self, tensor: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
+        """The random bits of a tensor's units, and the other arguments of `kept_units`.
 
         Each unit takes 16 random bits, half as many as TensorFlow's dropout, which takes most of
         its time to draw them. So the rate is a multiple of 2^-16.
         """
         size, share = tf.size(tensor), min(round(self.rate * 2**16), 2**16 - 1)
-
-        def draw(seed: tf.Tensor) -> tf.Tensor:
-            words = tf.random.stateless_uniform([(size + 1) // 2], seed, None, None, tf.uint32)
-            bits = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
-            return tf.reshape(bits, tf.shape(tensor))
-
-        bits = draw(self.seed)
-        options = tf.constant(share, tf.uint16), tf.constant(2**16 / (2**16 - share))
-
-        @custom_gradient
-        def kept(tensor: tf.Tensor):
-            def gradient(upstream: tf.Tensor) -> tf.Tensor:
-                again = bits if self.keeps_mask else draw(seeds_after(self.seed, upstream))
-                return tf.ensure_shape(_kept(upstream, again, *options), tensor.shape)
-
-            dropped = _kept(tf.stop_gradient(tensor), bits, *options)
-            return tf.ensure_shape(dropped, tensor.shape), gradient
-
-        return kept(tensor)
+        words = tf.random.stateless_uniform([(size + 1) // 2], self.seed, None, None, tf.uint32)
+        bits = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
+        scale = tf.constant(2**16 / (2**16 - share))
+        return tf.reshape(bits, tf.shape(tensor)), tf.constant(share, tf.uint16), scale
 
     def fold_in(self, index: int) -> "SeededDropout":
         """Dropout of other units, for another tensor; the same for the same index."""
@@ -277,12 +279,16 @@ def seeds_after(seeds: tf.Tensor, tensor: tf.Tensor) -> tf.Tensor:
     return seeds + tf.cast(is_nan, seeds.dtype)
 
 
-@OnePass
-def _kept(tensor: tf.Tensor, bits: tf.Tensor, dropped: tf.Tensor, scale: tf.Tensor) -> tf.Tensor:
+def kept_units(
+    tensor: tf.Tensor, bits: tf.Tensor, dropped: tf.Tensor, scale: tf.Tensor
+) -> tf.Tensor:
     """The units whose random bits are at least a number, scaled; zero for the others."""
     return tf.where(
         bits >= dropped, tensor * tf.cast(scale, tensor.dtype), tf.zeros([], tensor.dtype)
     )
+
+
+_kept = OnePass(kept_units)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from experiments.benchmarks.check_tpu import batch, small_steps
+from experiments.benchmarks.check_tpu import small_steps, table_batch
 from experiments.exported.programs import run_of
 from mate_tf.dataclass_json import from_dict
 from mate_tf.models.masked_lm import MaskedLanguageModel
@@ -92,14 +92,7 @@ def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(step):
     config = step.config()
     tf.keras.utils.set_random_seed(0)
     model, _, trainer = run_of(config, at_zero=False)
-    inputs = batch(2, config.max_seq_length)
-    places = np.arange(config.max_seq_length)
-    cells = {"input_mask": places >= 0, "row_ids": places // 4, "column_ids": places % 4}
-    cells |= {"segment_ids": places > 3, "label_ids": places == 5}
-    for name, values in cells.items():
-        inputs[name] = tf.constant(np.tile(values, (2, 1)), tf.int32)
-    inputs["answer"] = tf.fill([2, 1], np.nan)  # no number: a cell
-    inputs["masked_lm_weights"] = tf.ones_like(inputs["masked_lm_weights"])
+    inputs = table_batch(2, config.max_seq_length)
     before = [weight.numpy() for weight in model.trainable_variables]
     losses = [float(trainer.replica_step(inputs)["loss"]) for _ in range(2)]
     assert np.isfinite(losses).all()

@@ -4,8 +4,9 @@ A new pattern is an entry of PATTERNS here, under the name that a config has for
 (mate_tf/config.py); all pairs, windows and tiles follow from it.
 
 A pattern is a small function of the features of query and key tokens, those of STRUCTURE
-(features/token_features.py), which broadcast against each other. It returns a bool tensor that broadcasts to [..., F, T], True where the query may attend to
-the key. Patterns ignore padding; the attention layers mask it as a key.
+(features/token_features.py), which broadcast against each other. It returns a bool tensor that
+broadcasts to [..., F, T], True where the query may attend to the key. Patterns ignore padding; the
+attention layers mask it as a key.
 
 Sorted by row or by column, tokens that may attend to each other are neighbours. The first G tokens
 of an order are its global part. The rest, its long part, is cut into N buckets of R tokens, with

@@ -16,8 +16,8 @@ import tensorflow as tf
 from mate_tf.layers.attention.patterns import Projected
 from mate_tf.layers.attention.relations import relation_scores
 from mate_tf.layers.attention.softmax import MASKED, exponentials
-from mate_tf.layers.basic import SeededDropout
-from mate_tf.layers.compilation import custom_gradient
+from mate_tf.layers.basic import SeededDropout, kept_units
+from mate_tf.layers.compilation import OnePass, custom_gradient
 from mate_tf.private_apis import compiles_with_xla
 
 
@@ -49,10 +49,6 @@ class TilePairs(NamedTuple):
         if self.relations is None:
             return scores
         return scores + relation_scores(query, self.relations, *tables)
-
-    def logits(self, scores: tf.Tensor, wide: tf.DType) -> tf.Tensor:
-        """The scores, masked."""
-        return tf.cast(scores, wide) + tf.where(self.mask, tf.zeros([], wide), MASKED)
 
 
 class Weighing(NamedTuple):
@@ -192,7 +188,7 @@ def _sums(
         return tf.ensure_shape(weights, scores.shape), totals[..., 0], highest
 
     def by_softmax() -> tuple[tf.Tensor, ...]:
-        logits = pairs.logits(scores, highest.dtype)  # [M, H, R, R]
+        logits = _logits(scores, pairs.mask, highest.dtype)  # [M, H, R, R]
         tile_max = tf.math.unsorted_segment_max(tf.reduce_max(logits, axis=-1), tile, number)
         tile_max = tf.maximum(highest, tile_max)  # [t, H, R]
         weights = tf.exp(logits - tf.gather(tile_max, tile)[..., None])
@@ -242,15 +238,14 @@ def _backward(
         pair_upstream, pair_mean, pair_total = (
             tf.gather(one, pairs.query_tile) for one in (upstream, mean, log_total)
         )
-        weights = tf.exp(pairs.logits(scores, wide) - pair_total[..., None])  # [M, H, R, R]
-        dropped = tf.cast(weights, narrow)
         to_weights = tf.einsum("MHFE,MHTE->MHFT", pair_upstream, value)
-        if weighing.dropout is not None:
-            dropout = weighing.dropout.fold_in(start)
-            dropped, to_weights = dropout(dropped), dropout(to_weights)
-        to_scores = weights * (tf.cast(to_weights, wide) - pair_mean[..., None])
-        to_query, to_key, *to_tables = tape.gradient(scores, sources, tf.cast(to_scores, narrow))
-        to_value = tf.einsum("MHFT,MHFE->MHTE", dropped, pair_upstream)
+        kept = () if weighing.dropout is None else weighing.dropout.fold_in(start).draw(scores)
+        both = _weights_and_gradient(
+            scores, pairs.mask, pair_total[..., None], to_weights, pair_mean[..., None], *kept
+        )
+        weights, to_scores = (tf.ensure_shape(one, scores.shape) for one in both)
+        to_query, to_key, *to_tables = tape.gradient(scores, sources, to_scores)
+        to_value = tf.einsum("MHFT,MHFE->MHTE", weights, pair_upstream)
         tiles_of_pairs = (pairs.query_tile, pairs.key_tile, pairs.key_tile)
         parts = [tf.cast(part, wide) for part in (to_query, to_key, to_value, *to_tables)]
         by_tile = zip(sums, tiles_of_pairs, parts, strict=False)
@@ -262,3 +257,30 @@ def _backward(
     inputs = (*tiles, *weighing.tables)
     sums = rounds.run(add_round, [tf.zeros(tf.shape(one), wide) for one in inputs])
     return [tf.cast(total, narrow) for total in sums]
+
+
+@OnePass
+def _weights_and_gradient(
+    scores: tf.Tensor,
+    mask: tf.Tensor,
+    log_total: tf.Tensor,
+    to_weights: tf.Tensor,
+    mean: tf.Tensor,
+    *kept: tf.Tensor,
+) -> tuple[tf.Tensor, tf.Tensor]:
+    """The weights after dropout and the gradient of the scores, [M, H, R, R], in one pass.
+
+    `to_weights` is the gradient of the weights after dropout; `log_total` and `mean` are
+    [M, H, R, 1], and `kept` what `kept_units` takes, if there is dropout.
+    """
+    wide, narrow = log_total.dtype, scores.dtype
+    weights = tf.exp(_logits(scores, mask, wide) - log_total)
+    dropped = tf.cast(weights, narrow)
+    if kept:
+        dropped, to_weights = kept_units(dropped, *kept), kept_units(to_weights, *kept)
+    return dropped, tf.cast(weights * (tf.cast(to_weights, wide) - mean), narrow)
+
+
+def _logits(scores: tf.Tensor, mask: tf.Tensor, wide: tf.DType) -> tf.Tensor:
+    """The scores, masked."""
+    return tf.cast(scores, wide) + tf.where(mask, tf.zeros([], wide), MASKED)

@@ -150,6 +150,10 @@ class Tiles(patterns.ByGroups):
         pairs = partial(pairs_of_round, plan, most, group.pattern, relations)
         return dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs))
 
+    def scores_are_small(self, projected: patterns.Projected, training: bool) -> tf.Tensor | None:
+        """As of `Heads`, in training too: the gradient knows the sums that either way gives."""
+        return self.heads.scores_are_small(projected, training=False)
+
     def attend_group(self, inputs: patterns.GroupInputs, plan: TilePlan) -> tf.Tensor:
         """The context, computed in the group's order. float [B, h, S, E]."""
         query, *key_and_value = inputs.projected

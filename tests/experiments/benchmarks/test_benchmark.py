@@ -11,7 +11,7 @@ from tests.small import succeeded, write_lines, write_vocabulary
 
 
 def run(folder, *options: str) -> str:
-    small = "--num_layers=1", "--rounds=2", "--dtypes=float32", "--peers=False", "--lengths=64"
+    small = "--num_layers=1", "--rounds=2", "--dtypes=float32", "--peers=", "--lengths=64"
     done = succeeded("experiments.benchmarks.benchmark", f"--output_dir={folder}", *small, *options)
     return done.stdout
 
