@@ -17,11 +17,13 @@ from typing import Any
 from absl import app
 
 from experiments.demo_data.people import questions
+from mate_tf.tables.operators import OPERATORS
 from mate_tf.weights.folder import KNOWN_QUESTIONS
 
-# How many of a kind belong to a thousand; the operators that compare are one kind.
-_WANTED = dict(NONE=500, COUNT=130, ABSENT=120, SUM=60, DIFFERENCE=45, AVERAGE=40, DISTINCT=30)
-_COMPARING = 75
+# How many of a kind belong to a thousand; those that compare, or go along a row, are one kind.
+_WANTED = dict(NONE=370, COUNT=110, ABSENT=110, YES=60, NO=60, SUM=45, HEADER=45, SHARE=30)
+_WANTED |= dict(DIFFERENCE=35, AVERAGE=30, DISTINCT=25, along_row=45)
+_COMPARING = 35
 
 
 def chosen() -> Iterator[dict[str, Any]]:
@@ -29,7 +31,10 @@ def chosen() -> Iterator[dict[str, Any]]:
     so_far = Counter[str]()
 
     def kind(question: dict[str, Any]) -> str:
-        return question["aggregation"] if question["aggregation"] in _WANTED else "compared"
+        name = question["aggregation"]
+        if name in _WANTED:
+            return name
+        return "along_row" if OPERATORS[name].along_row else "compared"
 
     def share(question: dict[str, Any]) -> float:
         return so_far[kind(question)] / _WANTED.get(kind(question), _COMPARING)
