@@ -10,10 +10,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from mate_tf.config import AttentionConfig, EncoderConfig
+from mate_tf.config import ARCHITECTURES, AttentionConfig, EncoderConfig
 
 _STRUCTURE_IDS = ("row_ids", "column_ids")
 _RANKS = ("column_ranks", "inv_column_ranks")
+# Architectures that have no preset of their defaults.
+_WITH_OPTIONS = ("linformer", "tableformer", "mate_tableformer", "mate_neighbours")
 # The length of the MATE paper's Linformer (section 6). A run replaces it by its own length.
 _LINFORMER_LENGTH = 2048
 
@@ -33,13 +35,13 @@ def _preset(
 # Fields of EncoderConfig. Fields that are not named keep their values.
 ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
     {
-        "tapas": _preset("tapas"),
-        # AttentionConfig's defaults are the MATE paper's: G = 116, R = 42 (appendix).
-        "mate": _preset("mate"),
+        # The defaults are the papers': MATE's G = 116 and R = 42 (appendix); TableETC's 256 global
+        # tokens (MATE paper, section 5.1), with ETC's radius and distances; the rules and the bias
+        # of 5 of grammar-guided attention (section 3.2). SAT has TAPAS's embeddings, for comparison
+        # at equal pre-training.
+        **{name: _preset(name) for name in ARCHITECTURES if name not in _WITH_OPTIONS},
         # MATE's pattern without a window: every pair that it allows, tile by tile.
         "mate_exact": _preset("mate", coverage=1.0),
-        # SAT's attention with TAPAS's embeddings, for comparison at equal pre-training.
-        "sat": _preset("sat"),
         # SAT itself, which reads a table as plain text (MATE paper, section 2), for records with a
         # histogram row.
         "sat_text_only": _preset("sat", (*_STRUCTURE_IDS, *_RANKS)),
@@ -50,11 +52,6 @@ ARCHITECTURE_PRESETS: Mapping[str, Mapping[str, Any]] = MappingProxyType(
             )
             for length in (128, 256, 512)
         },
-        # 256 global tokens (MATE paper, section 5.1), ETC's radius and distances.
-        "table_etc": _preset("table_etc"),
-        # The grammar-guided attention paper's rules, and its bias of 5 (section 3.2).
-        "grammar_hard": _preset("grammar_hard"),
-        "grammar_soft": _preset("grammar_soft"),
         # With more rules than the paper's (mate_tf/layers/attention/relations.py).
         "grammar_hard_extended": _preset("grammar_hard", grammar_rules="extended"),
         "grammar_soft_extended": _preset("grammar_soft", grammar_rules="extended"),

@@ -18,6 +18,7 @@ import numpy as np
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.calibration import Calibration, fit_calibration, signs_of, surest_threshold
 from mate_tf.datasets.sqa import split_question_id
+from mate_tf.datasets.tasks import TASKS
 from mate_tf.evaluation.official import Denotation, Official, denotation_correct
 from mate_tf.evaluation.predictions import match_predictions
 from mate_tf.tables.operators import ABSENT
@@ -59,8 +60,8 @@ def score(
     the questions. ValueError if answers are to other questions, the task is unknown, or a question
     has no gold answer. In this order, if the task has them:
 
-        denotation_accuracy: of WTQ, WIKISQL, WIKISQL_SUPERVISED, and of JSONL's answers.
-        accuracy: of TABFACT and SST2, and of JSONL's classes of questions without answers.
+        denotation_accuracy: of questions with answers, unless their task has other scores.
+        accuracy: of questions with a class and without answers, such as TABFACT's.
         all, all_d, seq, all_position_0 and so on: of SQA; the share of questions with the right
             cells, with the right denotation, of sequences with the right cells, and of the
             questions of one position.
@@ -104,10 +105,10 @@ def _scores(
     hits: Sequence[int] = (),
 ) -> dict[str, float]:
     """The scores of one question, the main one first."""
-    if task not in _TASKS:
-        raise ValueError(f"expected a task of {list(_TASKS)}, got {task!r}")
+    if task not in TASKS:
+        raise ValueError(f"expected a task of {list(TASKS)}, got {task!r}")
     gold = question.answers if gold is None else gold
-    scores = _TASKS[task](prediction, question, gold)
+    scores = _OF_TASKS.get(task, _score_stated)(prediction, question, gold)
     for k in hits:
         scores[f"hits_at_{k}"] = hits_at(k, prediction.ranked_cells, question.answer_coordinates)
     return dict.fromkeys(scores, 0.0) if prediction.error else scores
@@ -168,11 +169,8 @@ def _score_text(prediction: Answer, question: Question, gold: _Gold) -> dict[str
     }
 
 
-_TASKS: Mapping[str, Callable[[Answer, Question, _Gold], dict[str, float]]] = {
-    **dict.fromkeys(("WTQ", "WIKISQL", "WIKISQL_SUPERVISED"), _score_answer),
-    **dict.fromkeys(("TABFACT", "SST2"), _score_class),
-    "INTERACTIONS": _score_stated,
-    "JSONL": _score_stated,
+# Of tasks that have other scores than their questions' answers or classes.
+_OF_TASKS: Mapping[str, Callable[[Answer, Question, _Gold], dict[str, float]]] = {
     "SQA": _score_sequential,
     **dict.fromkeys(_LINKED, _score_text),
 }

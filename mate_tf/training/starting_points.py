@@ -16,6 +16,7 @@ from typing import Any
 
 from mate_tf.config import EncoderConfig, LinformerConfig
 from mate_tf.dataclass_json import PREFIX, apply_overrides
+from mate_tf.datasets.tasks import TASKS
 from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import has_conversion, read_conversion
@@ -154,9 +155,9 @@ def fitting_starting_point(data_dir: str | pathlib.Path) -> tuple[str, str]:
         return "masked_words", "the records have masked words"
     if conversion.features.label_answer_spans:
         return "span_reading", "the records label the answers' texts"
-    if conversion.task in ("TABFACT", "SST2"):
-        return "classification", f"the records are of {conversion.task}"
-    if conversion.task in ("INTERACTIONS", "JSONL"):
+    if conversion.task in TASKS and not TASKS[conversion.task].has_tables:
+        return "classification", "the records are of sentences"
+    if has_questions(data_dir, "train"):
         _, question = next(read_questions(data_dir, "train"))
         if question.class_index is not None and not question.answers:
             return "classification", "the questions have a class_index"
@@ -210,7 +211,7 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
         return config
     conversion = read_conversion(data_dir)
     is_classifier = isinstance(config, ClassificationTrainingConfig)
-    if conversion.pretraining is None:
+    if conversion.pretraining is None and has_questions(data_dir, "train"):
         read = read_questions(data_dir, "train")
         most = None if is_classifier else _MANY_QUESTIONS
         classes = [question.class_index or 0 for _, question in itertools.islice(read, most)]

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.datasets.sqa import split_question_id
+from mate_tf.datasets.tasks import TASKS, Task
 from mate_tf.evaluation.official import Denotation, Official, write_official
 from mate_tf.evaluation.scoring import (
     auroc,
@@ -54,6 +55,15 @@ def test_an_answer_is_right_by_the_definition_of_its_task(task, prediction, ques
 def test_a_question_without_gold_answer_or_of_an_unknown_task_is_refused(task, message):
     with pytest.raises(ValueError, match=message):
         is_correct(task, Answer(), Question("?", "q"))
+
+
+def test_a_new_task_is_scored_by_what_its_questions_have(monkeypatch):
+    monkeypatch.setitem(TASKS, "NEW", Task(read=lambda directory, split: iter(())))
+    for answer, question in (
+        (Answer(("x",)), Question("?", answers=("x",))),
+        (Answer(class_index=1), Question("?", class_index=1)),
+    ):
+        assert is_correct("NEW", answer, question)
 
 
 @cases(

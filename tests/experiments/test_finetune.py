@@ -181,7 +181,7 @@ def test_a_linformer_with_a_histogram_row_from_tables_to_an_answer(tmp_path):
     "name, architecture, overrides, message",
     ("small", None, [], "expected --config to be one of table_questions, classification, span_rea"),
     ("demo", None, ["--config.speed=1"], "unknown key config.speed; the known keys are "),
-    ("demo", "bert", [], "expected an architecture among tapas, mate, "),
+    ("demo", "bert", [], "expected an architecture among tapas, sat, mate, "),
     ("demo", None, ["more"], "expected --config.key=value, got more"),
 )
 def test_what_no_config_can_be_made_of_is_refused(name, architecture, overrides, message):

@@ -58,7 +58,7 @@ def test_the_model_that_comes_with_the_package_can_be_trained_further(tmp_path):
     "name, question, options",
     *(("table_questions", ASKED, {}), ("table_questions", ASKED, {"task": "WTQ"})),
     ("table_questions", dataclasses.replace(ASKED, class_index=1), {}),
-    *(("classification", CLASSIFIED, {}), ("classification", CLASSIFIED, {"task": "TABFACT"})),
+    *(("classification", CLASSIFIED, {}), ("classification", CLASSIFIED, {"task": "NEW"})),
     ("span_reading", ASKED, {"label_answer_spans": True}),
     ("masked_words", ASKED, {"pretraining": PretrainingConfig(MaskedLmConfig())}),
 )
@@ -80,6 +80,16 @@ def test_the_starting_point_fits_the_records(tmp_path, name, question, options):
     assert config.num_steps == fewest
     if name == "classification":
         assert config.task.num_classes == 5
+
+
+def test_sentences_have_a_starting_point_with_its_own_steps(tmp_path):
+    folder = write_records(tmp_path, CLASSIFIED, task="SST2")
+    for split in ("train", "dev"):  # which sentences do not have
+        (folder / f"{split}.jsonl").unlink()
+    assert fitting_starting_point(folder)[0] == "classification"
+    config = fitted("classification", folder)
+    assert config.num_steps == STARTING_POINTS["classification"].num_steps
+    assert config.max_seq_length == 256
 
 
 @pytest.mark.parametrize(("count", "steps"), [(100, 76), (1_000, 301), (10_001, 1_200)])
