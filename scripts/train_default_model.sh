@@ -10,7 +10,7 @@
 # written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
 # statements. `kinds` needs PAIRS too, a file of JSON with a list of [table of TABFACT, true
 # statement, false statement]. Each stage takes under two hours on two cores, but for words_again,
-# everything, last, which the model in the package had on one H100, and kinds, ten hours on one. That
+# everything, last, which the model in the package had on one H100, and kinds, four hours. That
 # stage runs by its name alone: its weights, kinds_weights, do not ship yet.
 #
 #   words statements questions answers operators absent people words_again everything last wordings

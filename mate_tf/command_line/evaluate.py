@@ -20,7 +20,7 @@ A question that the model did not accept counts as wrong, and is counted. The sc
   HYBRIDQA, LINKED_JSONL   exact match, F1; for a model that selects cells Hits@1, 3 and 5, if there
                            are alternatives for so many (mate-tf predict --alternatives=4)
 
-Two more say how well the answers' own scores tell which are right: the expected calibration error
+Others say how well the answers' own scores tell which are right: the expected calibration error
 in ten bins, and the AUROC (if some answers are right and some wrong).
 """
 EPILOG = """\
