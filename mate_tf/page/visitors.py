@@ -85,7 +85,7 @@ class Guard:
                 # Such as a part without a file's name, which Gradio does not expect.
                 logging.getLogger(__name__).info("no upload: %r", error)
                 status, reason = 400, "expected an upload of files with names"
-        with contextlib.suppress(TimeoutError):
+        with contextlib.suppress(OSError):  # too late, or the client has gone
             # A connection that closes on unread bytes is reset, and takes the reply with it.
             async with asyncio.timeout(_SECONDS_OF_REFUSED):
                 while not is_read:
