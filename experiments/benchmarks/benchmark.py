@@ -10,9 +10,9 @@ each length and dtype,
 
   inference  forward passes, in rounds of one pass each in one process: the architectures; "limit",
              the bare matrix products of the projections and feed-forward layers; the default
-             model's graph in ONNX Runtime, float32 and int8; and of all pairs Hugging Face's TAPAS,
-             and OpenVINO, in float32 and bfloat16; each if it is installed and of that size. Memory
-             is the peak of a pass above the loaded model, in a process of its own.
+             model in ONNX Runtime, in float32; and, of all pairs, Hugging Face's TAPAS and an
+             encoder in OpenVINO; each if it is installed and of that size. Memory is the peak of a
+             pass above the loaded model, in a process of its own.
   training   the training loop's own steps, with dropout and the update, each measurement in a
              process of its own; "limit" takes the same products three times. Memory is the peak
              above the loaded model and optimizer, tracing included. "+recompute" computes
@@ -32,6 +32,7 @@ from absl import flags, logging
 
 from experiments import program
 from experiments.benchmarks.runners import (
+    PEERS,
     RECOMPUTE,
     SIZES,
     attentions,
@@ -85,6 +86,8 @@ def main(_) -> None:
     suffix = RECOMPUTE if _MODE.value == "training" else ""
     if unknown := [n for n in _ARCHITECTURES.value if n.removesuffix(suffix) not in known]:
         raise ValueError(f"expected --architectures among {', '.join(known)}, got {unknown}")
+    if unknown := [name for name in _PEERS.value or () if name not in PEERS]:
+        raise ValueError(f"expected --peers among {', '.join(PEERS)}, got {unknown}")
     folder = pathlib.Path(_OUTPUT.value)
     folder.mkdir(parents=True, exist_ok=True)
     results = Results(folder / "measurements.jsonl")
@@ -129,8 +132,9 @@ class Results:
 
 def infer(results: Results, names: list[str], options: Line) -> None:
     """Adds the forward passes of a length that are not there yet."""
-    known = peers(options) if options["length"] <= _LONGEST_DENSE.value else []
-    timed = [_LIMIT, *names, *(known if _PEERS.value is None else _PEERS.value)]
+    others = peers(options) if _PEERS.value is None else _PEERS.value
+    dense_fits = options["length"] <= _LONGEST_DENSE.value
+    timed = [_LIMIT, *names, *(others if dense_fits else [])]
     if not results.were_timed(timed, options):
         logging.info("%s: timing %s", options, ", ".join(timed))
         for line in in_its_own_process(measure_times, timed, options, _ROUNDS.value):

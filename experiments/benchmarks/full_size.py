@@ -14,23 +14,20 @@ import dataclasses
 import json
 import math
 import pathlib
-import resource
-import subprocess
-import sys
 import time
 from collections.abc import Sequence
-
-from absl import flags
+from typing import Any
 
 from experiments import program
 from experiments.benchmarks.check_tpu import small_steps, table_batch
+from experiments.benchmarks.runners import in_its_own_process, peak_megabytes
 from experiments.exported.programs import run_of
+from mate_tf.reading.text_files import complete_text_file, read_json
 
 _OUTPUT, _ONLY = program.define_steps("out/full_size")
-_PRESET = flags.DEFINE_string("preset", None, "the one that this process trains")
 
 
-def take_steps(name: str) -> dict[str, float | list[float]]:
+def take_steps(name: str) -> dict[str, Any]:
     """Two steps of a preset, in this process: what the module's docstring says of them."""
     import tensorflow as tf
 
@@ -47,32 +44,31 @@ def take_steps(name: str) -> dict[str, float | list[float]]:
         start = time.monotonic()
         losses.append(float(step(inputs)["loss"]))
         seconds.append(round(time.monotonic() - start, 1))
-    gigabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
     return {
         "tokens": length,
         "million_parameters": round(model.count_params() / 1e6, 1),
         "losses": losses,
         "seconds": seconds,
-        "memory_gb": round(gigabytes, 1),
+        "memory_gb": round(peak_megabytes() / 1024, 1),
     }
 
 
 def main(_: Sequence[str]) -> int:
-    if _PRESET.value:
-        print(json.dumps(take_steps(_PRESET.value)))
-        return 0
+    known = [step.name for step in small_steps()]
+    names = _ONLY.value or known
+    if unknown := [name for name in names if name not in known]:
+        raise ValueError(f"expected --only among {', '.join(known)}, got {unknown[0]!r}")
     path = pathlib.Path(_OUTPUT.value) / "full_size.json"
     path.parent.mkdir(parents=True, exist_ok=True)
-    results = json.loads(path.read_text()) if path.exists() else {}
-    for name in _ONLY.value or [step.name for step in small_steps()]:
-        command = [sys.executable, "-m", __spec__.name, f"--preset={name}"]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            results[name] = {"error": done.stderr.strip().rpartition("\n")[2]}
-        else:
-            results[name] = json.loads(done.stdout.strip().rpartition("\n")[2])
+    results: dict[str, Any] = read_json(path) if path.exists() else {}
+    for name in names:
+        try:
+            results[name] = in_its_own_process(take_steps, name)
+        except Exception as error:  # the others go on
+            results[name] = {"error": f"{type(error).__name__}: {error}"}
         print(name, results[name], flush=True)
-        path.write_text(json.dumps(results, indent=1) + "\n")
+        with complete_text_file(path) as file:
+            file.write(json.dumps(results, indent=1) + "\n")
     losses = (loss for result in results.values() for loss in result.get("losses", [math.nan]))
     return int(not all(map(math.isfinite, losses)))
 

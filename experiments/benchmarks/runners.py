@@ -101,7 +101,7 @@ def set_up(threads: int, dtype: str) -> None:
     keras.utils.set_random_seed(1)
 
 
-def _peak_megabytes() -> float:
+def peak_megabytes() -> float:
     """The most memory since `_reset_peak`: of the GPU if there is one, else of this process."""
     import tensorflow as tf
 
@@ -122,7 +122,7 @@ def _reset_peak() -> float:
     else:
         ctypes.CDLL(None).malloc_trim(0)  # what glibc's allocator keeps of freed memory
         pathlib.Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")
-    return _peak_megabytes()
+    return peak_megabytes()
 
 
 def attentions(length: int) -> dict[str, AttentionConfig]:
@@ -266,7 +266,7 @@ def measure_memory(name: str, options: dict[str, Any]) -> float:
     features = made_up_features(options)
     loaded = _reset_peak()
     run(features)
-    return _peak_megabytes() - loaded
+    return peak_megabytes() - loaded
 
 
 def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str, Any]:
@@ -293,7 +293,7 @@ def measure_training(name: str, options: dict[str, Any], steps: int) -> dict[str
         step()
         seconds.append(time.perf_counter() - start)
         cpu_seconds.append(time.process_time() - cpu_start)
-    megabytes = _peak_megabytes() - loaded
+    megabytes = peak_megabytes() - loaded
     return {"seconds": seconds, "cpu_seconds": cpu_seconds, "megabytes": megabytes}
 
 
@@ -391,11 +391,12 @@ class Peer(NamedTuple):
     runner: Callable[[dict[str, Any]], Callable[[], Any]]
 
 
-_OF_DEFAULT_MODEL = {"size": "minilm", "num_layers": 6}
 PEERS = {
     "hf_tapas": Peer(("torch", "transformers"), {"size": "base"}, _hugging_face),
     "onnx_runtime": Peer(
-        ("onnxruntime",), _OF_DEFAULT_MODEL | {"dtype": "float32", "batch_size": 1}, _onnx_runtime
+        ("onnxruntime",),
+        {"size": "minilm", "num_layers": 6, "dtype": "float32", "batch_size": 1},
+        _onnx_runtime,
     ),
     "openvino": Peer(("openvino",), {}, _openvino),
 }

@@ -24,17 +24,20 @@ def test_a_preset_takes_two_steps_of_one_example(monkeypatch):
 
 
 def test_a_preset_that_fails_is_reported_and_the_others_go_on(monkeypatch, tmp_path):
-    def run(command, **_):
-        name = command[-1].partition("=")[2]
+    def run(_, name):
         if name == "fails":
-            return types.SimpleNamespace(returncode=1, stderr="Traceback\nValueError: too large\n")
-        return types.SimpleNamespace(returncode=0, stdout='a warning\n{"losses": [2.0, 1.0]}\n')
+            raise ValueError("too large")
+        return {"losses": [2.0, 1.0]}
 
-    monkeypatch.setattr(full_size, "__spec__", types.SimpleNamespace(name="full_size"))
-    monkeypatch.setattr(full_size.subprocess, "run", run)
+    steps = [types.SimpleNamespace(name=name) for name in ("fails", "works")]
+    monkeypatch.setattr(full_size, "small_steps", lambda: steps)
+    monkeypatch.setattr(full_size, "in_its_own_process", run)
     flags.FLAGS(["full_size", f"--output_dir={tmp_path}", "--only=fails,works"])
     assert full_size.main([]) == 1
     results = json.loads((tmp_path / "full_size.json").read_text())
     assert results == {"fails": {"error": "ValueError: too large"}, "works": {"losses": [2.0, 1.0]}}
     flags.FLAGS(["full_size", f"--output_dir={tmp_path}/other", "--only=works"])
     assert full_size.main([]) == 0
+    flags.FLAGS(["full_size", "--only=work"])
+    with pytest.raises(ValueError, match=r"^expected --only among fails, works, got 'work'$"):
+        full_size.main([])
