@@ -8,7 +8,6 @@ from scripts.unset_options import unset_options
 PUBLISHED = "TAPAS, section 3: of the bert_config.json of published weights"
 EXCEPTIONS = {
     "EncoderConfig.layer_norm_epsilon": PUBLISHED,
-    "EncoderConfig.max_position_embeddings": PUBLISHED,
     "EncoderConfig.softmax_temperature": PUBLISHED,
     "EncoderConfig.type_vocab_sizes": PUBLISHED,
     "GrammarSoftConfig.grammar_bias": "grammar-guided attention, section 3.2: alpha",
