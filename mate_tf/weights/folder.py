@@ -29,6 +29,7 @@ CALIBRATION_FILE = "calibration.json"  # of the weights, by training or `mate-tf
 DEFAULT_MODEL = pathlib.Path(__file__).resolve().parents[1] / "default_model"
 # Of the kinds that it knows: JSON Lines for training from it (experiments/demo_data).
 KNOWN_QUESTIONS = DEFAULT_MODEL / "known_questions.jsonl.gz"
+POINTR_FILE = "pointr.json"  # what the pointer of an exported PointR sees, a folder of two models
 SAVED_MODEL = "saved_model.pb"  # who has it is an exported model, ours or another program's
 _HUB_NAME = re.compile(r"[\w-][\w.-]*/[\w.-]+")
 # What is read of a folder of the Hub: no pickles and no code.
@@ -55,10 +56,20 @@ def described_in(directory: str | pathlib.Path) -> pathlib.Path:
 
 
 def check_named(path: str) -> None:
-    """FileNotFoundError where a path leads to no model, and is no name for one on the Hub."""
+    """Checks that a path leads to a model, or is a name that one may have on the Hub.
+
+    Raises:
+        FileNotFoundError: if there can be no such model.
+        ValueError: if it is a PointR.
+    """
     folder = pathlib.Path(path)
     if (folder / SAVED_MODEL).is_file():
         check_exported(folder)
+    elif (folder / POINTR_FILE).is_file():
+        raise ValueError(
+            f"expected a model of tables alone, got {path}, which answers from a table with "
+            "passages: `mate-tf ask` and the library load it"
+        )
     elif not (folder / "config.json").is_file() and (folder.exists() or not is_hub_name(path)):
         raise FileNotFoundError(
             f"expected a model at {path}, found none: no exported model "

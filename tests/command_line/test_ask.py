@@ -25,6 +25,7 @@ from mate_tf.command_line import arguments
 from mate_tf.command_line import ask as ask_command
 from mate_tf.command_line.ask import ASKED, Library, files_of, is_path
 from mate_tf.command_line.main import main
+from mate_tf.pointr import answering
 from mate_tf.reading.files import ReadOptions
 from mate_tf.serving import loading
 from mate_tf.tables.table import Question, Table
@@ -483,3 +484,41 @@ def test_many_tables_without_the_package_say_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "bm25s", None)
     with pytest.raises(ModuleNotFoundError, match=r"to search 6 tables; .*'mate_tf\[search\]'"):
         Library(topics(6)).answer(SureOfLakes(), Question("q"))
+
+
+BRIDGES = str(ROOT / "experiments" / "demo_data" / "linked" / "tables" / "bridges.json")
+
+
+@pytest.fixture
+def pointr(tmp_path, monkeypatch):
+    """The folder of a PointR that answers "stone", with a score of 0.6, from the first cell."""
+
+    class Fake:
+        def answer(self, linked, question):
+            assert any(passage.text for passage in linked.distinct_passages())
+            text = linked.table.rows[0][0]
+            return Answer(("stone",), (SelectedCell(0, 0, text, 0.6),), score=0.6)
+
+    (tmp_path / "pointr.json").write_text("{}")
+    monkeypatch.setattr(answering, "load_pointr", lambda folder, num_alternatives: Fake())
+    return str(tmp_path)
+
+
+@pytest.mark.parametrize(("score", "status"), [("0", 0), ("0.7", 3)])
+def test_a_pointr_answers_from_a_table_with_passages(capsys, pointr, score, status):
+    arguments = ["ask", BRIDGES, "of what is it?", f"--model={pointr}", f"--min-score={score}"]
+    assert main(arguments) == status
+    assert "stone" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["ask", BRIDGES, BRIDGES, "which?"], "expected one file of a table with passages, got"),
+        (["ask", BRIDGES, "which?", "--conversation"], "expected no --conversation with a PointR"),
+        (["page"], "expected a model of tables alone, got"),
+    ],
+)
+def test_a_pointr_is_asked_about_one_table_alone(capsys, pointr, arguments, message):
+    assert main([*arguments, f"--model={pointr}"]) == 1
+    assert message in capsys.readouterr().err
