@@ -17,7 +17,7 @@ from experiments.configs.papers import LONG, MATE_DENSE, MATE_WINDOW, steps
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.pointr.answering import PointRConfig
 from mate_tf.presets import with_architecture
-from mate_tf.tables.operators import operators_by_id
+from mate_tf.tables.operators import ABSENT, operators_by_id
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -27,6 +27,10 @@ from mate_tf.training.config import (
 )
 from mate_tf.training.starting_points import ENCODER, STARTING_POINTS
 
+# The stages before `wordings` have no biases of neighbouring rows, those before `kinds` no newer
+# operators than ABSENT.
+_EXACT = with_architecture(ENCODER, "mate_exact")
+_FORMER_OPERATORS = operators_by_id()[: operators_by_id().index(ABSENT) + 1]
 MINILM = dataclasses.replace(
     ENCODER,
     # These weights know positions counted through the sequence. Positions that restart in each
@@ -66,7 +70,7 @@ def default_words() -> MaskedLMTrainingConfig:
     work. Score: 41.5 % of the masked tokens. Whether a table belongs to a text: 50.3 %, not
     learned.
     """
-    return STARTING_POINTS["masked_words"]
+    return dataclasses.replace(STARTING_POINTS["masked_words"], encoder=_EXACT)
 
 
 def default_statements() -> ClassificationTrainingConfig:
@@ -80,7 +84,7 @@ def default_statements() -> ClassificationTrainingConfig:
     """
     return dataclasses.replace(
         statements_minilm(),
-        encoder=ENCODER,
+        encoder=_EXACT,
         num_steps=300,
         learning_rate=3e-5,
         eval_interval=150,
@@ -97,7 +101,7 @@ def default_questions() -> TableQATrainingConfig:
     synthetic questions about held-out tables.
     """
     return TableQATrainingConfig(
-        encoder=ENCODER,
+        encoder=_EXACT,
         # The cells and the aggregation are known here; the rest is as in the next stage.
         task=TableQAConfig(
             use_answer_as_supervision=False,
@@ -125,7 +129,9 @@ def default_answers() -> TableQATrainingConfig:
     held-out tables, as it was trained for the package: from answers alone, before operators were
     derived.
     """
-    return STARTING_POINTS["table_questions"]
+    answers = STARTING_POINTS["table_questions"]
+    task = dataclasses.replace(answers.task, operators=_FORMER_OPERATORS)
+    return dataclasses.replace(answers, encoder=_EXACT, task=task)
 
 
 def default_operators() -> TableQATrainingConfig:
@@ -205,7 +211,7 @@ def default_words_again() -> MaskedLMTrainingConfig:
     4.66 over the first 500.
     """
     return dataclasses.replace(
-        STARTING_POINTS["masked_words"],
+        default_words(),
         max_seq_length=256,
         batch_size=64,
         **steps(3_200, 1e-4, 0.05, eval_interval=3_200),

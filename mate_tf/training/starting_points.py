@@ -21,7 +21,7 @@ from mate_tf.paths import as_path
 from mate_tf.presets import with_architecture
 from mate_tf.records.conversion_file import has_conversion, read_conversion
 from mate_tf.records.splits import has_questions, read_questions
-from mate_tf.tables.operators import ABSENT, operators_by_id
+from mate_tf.tables.operators import operators_by_id
 from mate_tf.task_configs import (
     ClassificationConfig,
     MaskedLMConfig,
@@ -38,8 +38,9 @@ from mate_tf.training.config import (
 )
 from mate_tf.training.run import load_config
 
-# The sizes of all-MiniLM-L6-v2; every pair that MATE's pattern allows; and positions that restart
-# in each cell, so that a table may be longer than the 512 tokens that MiniLM knows.
+# The sizes of all-MiniLM-L6-v2; every pair that MATE's pattern allows, with biases for the rows
+# above and below; and positions that restart in each cell, so that a table may be longer than the
+# 512 tokens that MiniLM knows.
 ENCODER = with_architecture(
     EncoderConfig(
         hidden_size=384,
@@ -55,10 +56,8 @@ ENCODER = with_architecture(
         # would drown them at first.
         initializer_range=0.004,
     ),
-    "mate_exact",
+    "mate_neighbours",
 )
-# Its training knows no newer ones; `task.operators` of a run may name more.
-_OF_SHIPPED_MODEL = operators_by_id()[: operators_by_id().index(ABSENT) + 1]
 _SHARED: dict[str, Any] = dict(
     encoder=ENCODER,
     max_seq_length=512,
@@ -74,7 +73,7 @@ STARTING_POINTS: dict[str, Any] = {
         # TAPAS's values for WTQ, but for the temperature and the preference, which it tuned to
         # training a thousand times as long. They matter only where the operator is not known.
         task=TableQAConfig(
-            operators=_OF_SHIPPED_MODEL,
+            operators=operators_by_id(),
             plain_answers=True,
             init_cell_selection_weights_to_zero=True,
             temperature=0.1,

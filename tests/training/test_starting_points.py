@@ -43,7 +43,6 @@ def test_the_model_that_comes_with_the_package_can_be_trained_further(tmp_path):
     config = read_json_object(DEFAULT_MODEL / "config.json")
     assert EncoderConfig.from_dict(config["encoder"]) == ENCODER
     assert all(config.encoder == ENCODER for config in STARTING_POINTS.values())
-    assert presets()["default_answers"] == STARTING_POINTS["table_questions"]
     # Its threshold was chosen after it was trained.
     task = STARTING_POINTS["table_questions"].task
     of_model = load_config(DEFAULT_MODEL).task
