@@ -298,28 +298,29 @@ wordings() {
   [ -e "$out/last_weights" ] || scripts/model_before.sh "$out/last_weights" wordings
   make_data "$out/wordings_data" wordings_data
   train wordings finetune "$out/last_weights" "$out/wordings_data"
-  average wordings last wordings_mean --without-new
+  average wordings last 0.5 wordings_mean --without-new
   sed -i 's/"mate_neighbours"/"mate"/' "$out/wordings_mean_weights/config.json"
 }
 
-# average STAGE BEFORE NAME [--without-new]: makes the mean of a stage's weights and those before.
-# Those that are new, or of another shape, stay as they are, or are left out: biases of neighbouring
-# rows helped `wordings` to learn, and added little to its mean but time. The model reads tables of
-# 2,048 tokens, with whole cells.
+# average STAGE BEFORE SHARE NAME [--without-new]: makes the mean of a stage's weights, by a share,
+# and those before. Weights that are new, or of another shape, stay as they are, or are left out:
+# biases of neighbouring rows helped `wordings` to learn, and added little to its mean but time. The
+# model reads tables of 2,048 tokens, with whole cells.
 average() {
-  [ -e "$out/$3_weights/model.safetensors" ] || "$python" - "$out" "$@" <<'PYTHON'
+  [ -e "$out/$4_weights/model.safetensors" ] || "$python" - "$out" "$@" <<'PYTHON'
 import pathlib, shutil, sys
 import numpy as np
 from safetensors import safe_open
 from safetensors.numpy import load_file, save_file
-out, (stage, before, name), options = pathlib.Path(sys.argv[1]), sys.argv[2:5], sys.argv[5:]
+out, (stage, before, share, name), options = pathlib.Path(sys.argv[1]), sys.argv[2:6], sys.argv[6:]
 path, folder = out / f"{stage}_weights/model.safetensors", out / f"{name}_weights"
 mean, before = load_file(path), load_file(out / f"{before}_weights/model.safetensors")
 if options:
     mean = {name: mean[name] for name in before}
 for name, weight in mean.items():
     if name in before and before[name].shape == weight.shape:
-        mean[name] = np.asarray((weight.astype("f4") + before[name].astype("f4")) / 2, "f2")
+        both = np.stack([weight, before[name]]).astype("f4")
+        mean[name] = np.average(both, 0, [float(share), 1 - float(share)]).astype("f2")
 shutil.copytree(path.parent, folder, dirs_exist_ok=True)
 conversion = folder / "conversion.json"
 text = conversion.read_text().replace('"max_seq_length": 512', '"max_seq_length": 2048')
@@ -437,7 +438,7 @@ kinds_again_data() {
 kinds_again() {
   make_data "$out/kinds_again_data" kinds_again_data
   train kinds_again finetune "$out/kinds_weights" "$out/kinds_again_data"
-  average kinds_again wordings_mean default
+  average kinds_again wordings_mean 0.7 default
 }
 
 calibration() {
