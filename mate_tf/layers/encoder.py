@@ -304,7 +304,12 @@ def one_graph(
         with keras.StatelessScope(zip(first.weights, weights, strict=True)):
             return first(hidden_states, plan=plan, training=False)
 
-    return lambda block, hidden_states: run([one.value for one in block.weights], hidden_states)
+    def call(block: EncoderBlock, hidden_states: tf.Tensor) -> tf.Tensor:
+        # TensorFlow's optimizer does not look into the function, and warns of an unknown shape.
+        given = [one.value for one in block.weights]
+        return tf.ensure_shape(run(given, hidden_states), hidden_states.shape)
+
+    return call
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
