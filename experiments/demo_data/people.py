@@ -13,7 +13,8 @@ from typing import Any
 
 from absl import app, flags
 
-PARTS = ("train", "calibration", "dev", "near_misses", "synonyms")
+OTHER_HEADERS = "other_headers"  # the questions of synonyms.jsonl, under its other headers
+PARTS = ("train", "calibration", "dev", "near_misses", "synonyms", OTHER_HEADERS)
 _COMPUTED = (
     *("COUNT", "SUM", "AVERAGE", "DISTINCT", "DIFFERENCE", "SHARE"),
     *("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE"),
@@ -22,15 +23,20 @@ _COMPUTED = (
 
 def questions(part: str) -> Iterator[dict[str, Any]]:
     """Yields the questions of one of PARTS, as `create_data --task=JSONL` reads them."""
-    path = pathlib.Path(__file__).parent / "people" / f"{part}.jsonl"
+    file = "synonyms" if part == OTHER_HEADERS else part
+    path = pathlib.Path(__file__).parent / "people" / f"{file}.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines():
         table = json.loads(line)
-        table.pop("other_header", None)
+        other = table.pop("other_header", None)
+        if part == OTHER_HEADERS:
+            table |= {"id": f"{table['id']}-other", "header": other}
         for number, (text, aggregation, *answer) in enumerate(table.pop("questions")):
             question = {"id": f"{table['id']}#{number}", "question": text}
             question["aggregation"] = aggregation
             if answer:
                 question["answers"], question["answer_coordinates"] = answer
+            if aggregation == "HEADER":
+                question["answers"] = [table["header"][column] for _, column in answer[1]]
             if aggregation in _COMPUTED:
                 question["answer_number"] = float(answer[0][0])
             yield question | {"table": table}
