@@ -286,7 +286,7 @@ def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(scratch):
         "vocabulary: that of the model that comes with the package",
         "config: table_questions, because the records are of questions about tables",
         "start: the model that comes with the package",
-        "loaded 115 variables from ",
+        "loaded 123 variables from ",
         "\nstep 2 evaluation: loss ",
         "\nanswer: Santiago\n",
         "no dev split: 4 of 20 questions are kept for dev",
