@@ -34,7 +34,7 @@ REPRODUCE = $(VENV_PYTHON) -m experiments.paper.reproduce --size=$(SIZE) \
 # The steps about the model that comes with the package, but for its training.
 FIGURES := default_wtq,default_confidence,default_baselines,default_by_length,default_coverage$\
   ,default_look_up,default_held_out_tables,default_held_out_made,default_sqa,default_tabfact$\
-  ,default_written,default_people_near_misses,default_people_synonyms,default_people_other_headers$\
+  ,default_people_dev,default_people_near_misses,default_people_synonyms,default_people_other_headers$\
   ,default_trust_answerable,default_trust_unanswerable,default_unanswerable$\
   ,default_starts,times_of_tables
 

@@ -283,12 +283,9 @@ class _WithPassages:
         self._linked, self._min_score = linked, options.min_score
 
     def answer(self, _table: Table, question: Question, _previous: Any = None) -> "Answer":
-        from mate_tf.answers.answer import no_answer
+        from mate_tf.answers.answer import apply_min_score
 
-        answer = self._pointr.answer(self._linked, question)
-        if answer.answered and answer.score < self._min_score:
-            return no_answer(answer.score, (answer, *answer.alternatives))
-        return answer
+        return apply_min_score(self._pointr.answer(self._linked, question), self._min_score)
 
 
 def _lines() -> Iterator[str]:
