@@ -13,7 +13,7 @@
 # everything, last, which the model in the package had on one H100, and kinds, four hours.
 #
 #   words statements questions answers operators absent people words_again everything last wordings
-#   kinds kinds_again
+#   kinds kinds_again conversations
 #
 # Each has a preset default_STAGE in experiments/configs/small.py, whose docstring says what it
 # learns and how it went. The last stage is calibration, of the scores, on the tenth of the tables
@@ -278,12 +278,17 @@ last() {
   sed -i 's/"trim_cells": true/"trim_cells": false/' "$out/last_weights/conversion.json"
 }
 
-wordings_data() {
-  all_kinds_text worded_text 2 256 worded_made_text 2000 worded_parts_text 4
-  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/neighbours_text" \
+# Questions about the rows next to one, in WikiTableQuestions' tables.
+near_text() {
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/near_text" \
     --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=320 \
     --operations=neighbour,position --parts=train=90,held=10
-  sed -i 's/^{"id": "/&n-/' "$out/neighbours_text/train.jsonl"
+  sed -i 's/^{"id": "/&n-/' "$out/near_text/train.jsonl"
+}
+
+wordings_data() {
+  all_kinds_text worded_text 2 256 worded_made_text 2000 worded_parts_text 4
+  make_data "$out/near_text" near_text
   wtq_records
   # Three fifths of the synthetic questions about others' tables, half of those that were written.
   mkdir -p "$out/few_worded_text" "$out/half_people_text"
@@ -291,7 +296,7 @@ wordings_data() {
   awk 'NR % 2 == 0' "$out/all_people_text/train.jsonl" > "$out/half_people_text/train.jsonl"
   cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
   fit=--max_seq_length=512 merge wordings wtq_data half_people_text few_worded_text \
-    worded_made_text worded_parts_text neighbours_text
+    worded_made_text worded_parts_text near_text
 }
 
 wordings() {
@@ -348,11 +353,9 @@ part() {
   awk "$3" "$out/$2" > "$out/$1/train.jsonl"
 }
 
-kinds_data() {
+kinds_texts() {
   all_kinds_text kinds_text 1 256 kinds_made_text 2600 kinds_parts_text 4
-  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/near_text" \
-    --vocab_file="$vocab" --questions_per_table=2 --max_seq_length=320 \
-    --operations=neighbour,position --parts=train=90,held=10
+  make_data "$out/near_text" near_text
   run create_reworded --input_file="$out/all_people_text/train.jsonl" \
     --output_file="$out/reworded_text/train.jsonl" --share=0.2
   run create_statements --task=TEXTS --input_dir="$out/all_tables" --kinds=counterfactual \
@@ -386,9 +389,12 @@ PYTHON
   part few_pairs_text pairs_text/train.jsonl 'NR % 4 < 2'
   part few_swapped_text swapped_text/train.jsonl '(NR - 1) % 14 < 4'
   part few_sqa_text sqa_data/train.jsonl 'NR % 5 < 2'
-  part few_near_text near_text/train.jsonl '{ sub(/"id": "/, "&n-"); print }'
+}
+
+kinds_data() {
+  make_data "$out/kinds_texts" kinds_texts
   fit="--max_seq_length=512 --trim_cells" merge kinds wtq_data first_people_text new_people_text \
-    twice_people_text reworded_text kinds_made_text few_kinds_text kinds_parts_text few_near_text \
+    twice_people_text reworded_text kinds_made_text few_kinds_text kinds_parts_text near_text \
     few_pairs_text few_swapped_text few_sqa_text
 }
 
@@ -401,8 +407,8 @@ kinds() {
 
 # More headers, shares, operators along a row, rows that are not there, and reworded questions;
 # beside other parts of what `kinds` had.
-kinds_again_data() {
-  make_data "$out/kinds_data" kinds_data
+kinds_again_texts() {
+  make_data "$out/kinds_texts" kinds_texts
   local along=row_sum,row_average,row_max,row_min,row_sum_two,row_difference,row_days
   local rows=--operations=$along,header,header_like,header_beyond,share
   local missed=look_up,look_up_by_two,select,how_many,amount,count_of_value,difference,other
@@ -429,8 +435,12 @@ kinds_again_data() {
   part other_pairs_text pairs_text/train.jsonl 'NR % 8 == 2 || NR % 8 == 3'
   part other_swapped_text swapped_text/train.jsonl 'NR % 14 == 5 || NR % 14 == 6'
   part other_sqa_text sqa_data/train.jsonl 'NR % 5 == 2'
+}
+
+kinds_again_data() {
+  make_data "$out/kinds_again_texts" kinds_again_texts
   fit="--max_seq_length=512 --trim_cells" merge kinds_again wtq_data other_people_text new_people_text \
-    twice_people_text other_reworded_text other_made_text other_kinds_text few_near_text \
+    twice_people_text other_reworded_text other_made_text other_kinds_text near_text \
     other_pairs_text other_swapped_text other_sqa_text other_rows_made_text other_rows_text \
     other_misses_text
 }
@@ -438,7 +448,40 @@ kinds_again_data() {
 kinds_again() {
   make_data "$out/kinds_again_data" kinds_again_data
   train kinds_again finetune "$out/kinds_weights" "$out/kinds_again_data"
-  average kinds_again wordings_mean 0.7 default
+  average kinds_again wordings_mean 0.7 kinds_mean
+}
+
+# Questions that follow another one.
+follow_ups_texts() {
+  make_data "$out/all_tables" tables_text
+  local follow=--operations=follow_value,follow_column,follow_neighbour,follow_extreme
+  follow+=,follow_of_them,follow_like,follow_count,follow_sum,follow_average
+  run create_questions --task=MADE --num_tables=2000 --output_dir="$out/followed_made_text" \
+    --vocab_file="$vocab" --questions_per_table=4 --max_seq_length=384 --whole_tables "$follow" \
+    --parts=train=97,held=3 --rewritten=0.2
+  run create_questions --task=TEXTS --input_dir="$out/all_tables" --output_dir="$out/followed_text" \
+    --vocab_file="$vocab" --questions_per_table=1 --max_seq_length=256 "$follow" \
+    --parts=train=60,held=40 --rewritten=0.1
+  run create_questions --task=WTQ --input_dir="$wtq" --output_dir="$out/followed_parts_text" \
+    --vocab_file="$vocab" --questions_per_table=3 --max_seq_length=320 "$follow" \
+    --parts=train=90,rest=10
+}
+
+# What kinds_again learned from, of the pairs those of kinds too, all of SQA, and follow-ups.
+conversations_data() {
+  make_data "$out/kinds_again_texts" kinds_again_texts
+  make_data "$out/follow_ups_texts" follow_ups_texts
+  fit="--max_seq_length=512 --trim_cells" merge conversations wtq_data all_people_text \
+    twice_people_text other_reworded_text other_made_text other_kinds_text near_text \
+    few_pairs_text other_pairs_text other_swapped_text sqa_data other_rows_made_text \
+    other_rows_text other_misses_text followed_made_text followed_text followed_parts_text
+}
+
+conversations() {
+  [ -e "$out/kinds_mean_weights" ] || scripts/model_before.sh "$out/kinds_mean_weights" conversations
+  make_data "$out/conversations_data" conversations_data
+  train conversations finetune "$out/kinds_mean_weights" "$out/conversations_data"
+  average conversations kinds_mean 0.7 default
 }
 
 calibration() {
@@ -449,6 +492,6 @@ calibration() {
 }
 
 all="words statements questions answers operators absent people words_again everything last"
-for stage in ${only:-$all wordings kinds kinds_again calibration}; do
+for stage in ${only:-$all wordings kinds kinds_again conversations calibration}; do
   "$stage"
 done

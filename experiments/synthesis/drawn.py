@@ -24,6 +24,7 @@ class Drawn:
         aggregation: one of OPERATORS.
         answer: where it is not a cell's text or a number that is computed.
         along: the columns of the cells that answer, where these are in one row.
+        before: the cells that answered the question before, of one that follows another.
     """
 
     form: str
@@ -35,6 +36,7 @@ class Drawn:
     answer: str = ""
     words: Mapping[str, str] = field(default_factory=dict)
     along: tuple[int, ...] = ()
+    before: tuple[tuple[int, int], ...] = ()
 
     @property
     def coordinates(self) -> tuple[tuple[int, int], ...]:

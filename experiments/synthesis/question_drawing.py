@@ -20,6 +20,7 @@ from experiments.synthesis.drawn import (
     two_rows,
 )
 from experiments.synthesis.fact_drawing import FACTS
+from experiments.synthesis.follow_up_drawing import FOLLOW_UPS
 from experiments.synthesis.row_drawing import ALONG_ROWS
 from experiments.synthesis.typed_table import TypedTable, draw_often, need, pick
 from mate_tf.tables.notations import MONTHS
@@ -333,9 +334,10 @@ _DRAWERS: Drawers = {
     **ALONG_ROWS,
 }
 OPERATIONS = tuple(_DRAWERS)
+_DRAWERS |= FOLLOW_UPS  # where they are named
 SHARES = {name: share for name, (share, _) in _DRAWERS.items()}
 
 
 def draw(operation: str, table: TypedTable, rng: random.Random) -> Drawn | None:
-    """A question of one of OPERATIONS; None if none was found."""
+    """A question of one of SHARES; None if none was found."""
     return draw_often(_ATTEMPTS, lambda: _DRAWERS[operation][1](table, rng))

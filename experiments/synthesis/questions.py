@@ -46,7 +46,7 @@ _CHOICE = re.compile(r"<([^<>]*)>")
 _KIND = re.compile(r"_(?:number|date)$")
 _OF_SEVERAL = (
     *("count", "beyond", "select", "having", "not_having", "distinct", "within", "top"),
-    *("not_like", "both", "all_", "share_of_rows"),
+    *("not_like", "both", "all_", "share_of_rows", "follow_columns", "follow_count"),
 )
 # What a table still answers without the value {v} that is asked about: nothing has it.
 _ANSWERED_WITHOUT = ("fact", "exists", "exists_both", "all_like", "not_like", "count_not_like")
@@ -91,7 +91,7 @@ class QuestionsConfig:
             are left out.
         max_seq_length: tokens of a question with its table, special tokens included.
         max_question_tokens: tokens of the question alone.
-        operations: those of OPERATIONS that are used.
+        operations: those of SHARES that are used; by default none that follow another question.
         held_out_forms: asks in words that no other question has, where there are such words.
         absent: the share of questions whose table is changed so that it no longer answers them.
         rewritten: the share of tables whose numbers and dates are written in another way.
@@ -118,10 +118,10 @@ class QuestionsConfig:
         require_sizes(self, 1, *sizes)
         require_sizes(self, FEWEST, "max_rows")
         _ = self.max_table_tokens
-        unknown = [name for name in self.operations if name not in OPERATIONS]
+        unknown = [name for name in self.operations if name not in SHARES]
         require(
             bool(self.operations) and not unknown,
-            f"expected operations among {OPERATIONS}, got {unknown or 'none'}",
+            f"expected operations among {tuple(SHARES)}, got {unknown or 'none'}",
         )
 
     @property
@@ -170,6 +170,8 @@ def synthetic_questions(
             else:
                 asked, operation = _without_answer(typed.table, drawn, rng), "absent"
                 question = Question(text, name, aggregation=ABSENT)
+            if asked is not None and drawn.before and question.answers and rng.random() < 0.5:
+                asked, question = _about_marked_rows(asked, question)
             if asked is not None:
                 yield Made(operation, ((asked, question),))
     if not made:
@@ -214,6 +216,19 @@ def _without_answer(table: Table, drawn: Drawn, rng: random.Random) -> Table | N
     return replace(table, header=header, rows=tuple(rows), expansions=())
 
 
+def _about_marked_rows(table: Table, question: Question) -> tuple[Table, Question]:
+    """A follow-up about the rows of the answer before alone, as models are asked, if these do."""
+    rows = sorted({row for row, _ in question.previous_coordinates})
+    if not {row for row, _ in question.answer_coordinates} <= {*rows}:
+        return table, question
+    marks, cells = (
+        tuple((rows.index(row), column) for row, column in coordinates)
+        for coordinates in (question.previous_coordinates, question.answer_coordinates)
+    )
+    question = replace(question, previous_coordinates=marks, answer_coordinates=cells)
+    return replace(table, rows=tuple(table.rows[r] for r in rows), expansions=()), question
+
+
 def _without_rows(table: Table, cell: tuple[int, int]) -> Table | None:
     """The table without the rows in which a cell's text stands; None if too little is left."""
     mentioned = table.rows[cell[0]][cell[1]].strip().lower()
@@ -233,7 +248,10 @@ def _question(text: str, name: str, drawn: Drawn, table: TypedTable) -> Question
     else:
         answers = (f"{_result(drawn, table):.10g}",)
         number = float(answers[0])
-    return Question(text, name, answers, drawn.coordinates, number, drawn.aggregation)
+    return Question(
+        *(text, name, answers, drawn.coordinates, number, drawn.aggregation),
+        previous_coordinates=drawn.before,
+    )
 
 
 def _result(drawn: Drawn, table: TypedTable) -> float:

@@ -74,6 +74,7 @@ def score(
     matched = match_predictions(predictions, pairs)
     official = official or Official()
     hits = _hits_at(task, [prediction for prediction, _, _ in matched])
+    _require_classes(matched)
     scores = {
         question.question_id: _scores(
             task, prediction, question, official.golds.get(question.question_id), hits
@@ -128,13 +129,22 @@ def _score_answer(prediction: Answer, question: Question, gold: _Gold) -> dict[s
 
 def _score_class(prediction: Answer, question: Question, gold: _Gold) -> dict[str, float]:
     _require_gold(question.class_index is not None, question)
-    index = _class_index(prediction)
-    if prediction.answered and index is None:
+    return {"accuracy": float(_class_index(prediction) == question.class_index)}
+
+
+def _require_classes(matched: Iterable[tuple[Answer, Table, Question]]) -> None:
+    """ValueError if no statement has a class: they were asked of a model without yes and no."""
+    of_statements = [
+        (prediction, question)
+        for prediction, _, question in matched
+        if prediction.answered and question.class_index is not None and not question.answers
+    ]
+    if of_statements and all(_class_index(prediction) is None for prediction, _ in of_statements):
+        prediction, question = of_statements[0]
         raise ValueError(
-            f"expected the class of a classifier, got the answer '{prediction.text}' (question "
-            f"'{question.question_id}')"
+            f"expected the class of a classifier, or yes or no, got the answer '{prediction.text}' "
+            f"(question '{question.question_id}')"
         )
-    return {"accuracy": float(index == question.class_index)}
 
 
 def _class_index(prediction: Answer) -> int | None:
