@@ -338,6 +338,16 @@ def default_kinds_again() -> TableQATrainingConfig:
     return dataclasses.replace(default_kinds(), **steps(1_000, 4e-5, 0.05, eval_interval=500))
 
 
+def default_conversations() -> TableQATrainingConfig:
+    r"""Follow-ups, and what both stages before learned too little of, from the weights that ship.
+
+        scripts/train_default_model.sh WikiTableQuestions minilm conversations
+    """
+    return dataclasses.replace(
+        default_kinds(), dtype="mixed_bfloat16", **steps(4_000, 5e-5, 0.04, eval_interval=2_000)
+    )
+
+
 def mlm_minilm() -> MaskedLMTrainingConfig:
     r"""Pre-training on the tables of WikiTableQuestions from all-MiniLM-L6-v2, on a CPU.
 

@@ -66,6 +66,11 @@ _NOT_ACCEPTED = 1
 _NOT_ANSWERED = 3
 ASKED = 5  # tables, of those that are most like the question
 _PACKED = (".gz", ".gzip")
+# Options that a PointR does not take, beside those of files, as they are where none is given.
+_NOT_OF_POINTR = {
+    "conversation": False,
+    **dict.fromkeys(("revision", "architecture", "dtype", "max_tokens", "tagger")),
+}
 
 
 def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
@@ -264,8 +269,12 @@ def _read_linked(paths: Sequence[str], options: argparse.Namespace) -> LinkedTab
     path = pathlib.Path(paths[0])
     if len(paths) > 1 or path.is_dir() or STANDARD_INPUT in paths:
         raise ValueError(f"expected one file of a table with passages, got {', '.join(paths)}")
-    if options.conversation:
-        raise ValueError("expected no --conversation with a PointR, whose questions stand alone")
+    for name, default in {**vars(ReadOptions()), **_NOT_OF_POINTR}.items():
+        if getattr(options, name) not in (default, None):
+            raise ValueError(
+                f"expected no --{name.replace('_', '-')} with a PointR, which answers each "
+                "question alone, as it was trained, from a table as its file has it"
+            )
     from mate_tf.datasets.json_lines import table_reader
 
     return table_reader(path.parent, linked=True)(path.name)

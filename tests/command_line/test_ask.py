@@ -516,6 +516,8 @@ def test_a_pointr_answers_from_a_table_with_passages(capsys, pointr, score, stat
     [
         (["ask", BRIDGES, BRIDGES, "which?"], "expected one file of a table with passages, got"),
         (["ask", BRIDGES, "which?", "--conversation"], "expected no --conversation with a PointR"),
+        (["ask", BRIDGES, "which?", "--sheet=2024"], "expected no --sheet with a PointR"),
+        (["ask", BRIDGES, "which?", "--max-tokens=64"], "expected no --max-tokens with a PointR"),
         (["page"], "expected a model of tables alone, got"),
     ],
 )
