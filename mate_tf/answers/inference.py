@@ -1,6 +1,8 @@
 """A Keras model as a function of token features, by graphs of TensorFlow."""
 
 import functools
+import pathlib
+import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,6 +19,8 @@ from mate_tf.layers.compilation import (
 )
 
 Batch = Mapping[str, tf.Tensor]
+_CPUS = pathlib.Path("/proc/cpuinfo")  # of Linux
+_COMPUTES_BFLOAT16 = re.compile(r"^flags\s.*\b(?:avx512_bf16|amx_bf16)\b", re.MULTILINE)
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
@@ -49,6 +53,14 @@ def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
         )
 
     return run
+
+
+def fastest_dtype() -> str:
+    """The dtype policy for answers: "mixed_bfloat16" on a CPU that computes in it, or "float32"."""
+    if tf.config.get_visible_devices("GPU") or not _CPUS.is_file():
+        return "float32"
+    has_bfloat16 = _COMPUTES_BFLOAT16.search(_CPUS.read_text(encoding="utf-8"))
+    return "mixed_bfloat16" if has_bfloat16 else "float32"
 
 
 def inference_function(

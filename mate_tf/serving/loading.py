@@ -54,7 +54,9 @@ def from_pretrained(
         architecture: how tokens attend to each other, instead of what the model was trained with: a
             name of mate_tf/presets.py that adds no weights, such as "mate", which reads tables far
             beyond 512 tokens.
-        dtype: "mixed_bfloat16" is faster on processors that compute in it; "float32" is exact.
+        dtype: "float32" is exact; "mixed_bfloat16" is faster on processors that compute in it, and
+            starts more slowly, for it packs its kernels. None is "float32" but by TensorFlow on a
+            CPU with bfloat16, where it is "mixed_bfloat16" and packs nothing.
         tagger: tags the questions for a model with grammar-guided attention, as in its training.
         min_score: below this score there is no answer (`Answer.answered`).
         num_alternatives: the most alternatives that an answer gets.
@@ -107,11 +109,15 @@ def from_pretrained(
     else:
         import_tensorflow()
         import tensorflow as tf
+        from absl import logging
 
-        from mate_tf.answers.inference import inference_function
+        from mate_tf.answers.inference import fastest_dtype, inference_function
 
         batch_tokens *= tf.distribute.get_strategy().num_replicas_in_sync
-        run = inference_function(model(dtype or "float32"))
+        pack_kernels = None if dtype else False
+        dtype = dtype or fastest_dtype()
+        logging.info("answers are computed by TensorFlow in %s", dtype)
+        run = inference_function(model(dtype), pack_kernels)
     return PretrainedPredictor(
         stored,
         run,
