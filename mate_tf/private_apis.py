@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 # Informative lines of TensorFlow's C++ side, and what it writes before the first of them.
 _CHATTER = re.compile(rb"I\d{4} |WARNING: All log messages before absl::InitializeLog\(\) ")
+_CPUS = pathlib.Path("/proc/cpuinfo")  # of Linux
+_BFLOAT16 = re.compile(r"^flags\s.*\b(?:avx512_bf16|amx_bf16)\b", re.MULTILINE)
 # An operation in a profile, its name and its kind, but for calls, which consist of others.
 _PROFILED = re.compile(r"[^:]+:(\w+(?<!Call)(?<!While)(?<!If)(?<!Case))")
 
@@ -55,6 +57,11 @@ def import_tensorflow() -> None:
             "tensorflow, which has no packages for Python 3.14 and Intel Macs",
             name=error.name,
         ) from None
+
+
+def cpu_has_bfloat16() -> bool:
+    """Whether the CPU computes in bfloat16, as Linux says; elsewhere it is not known."""
+    return _CPUS.is_file() and _BFLOAT16.search(_CPUS.read_text(encoding="utf-8")) is not None
 
 
 # --- pandas, 2 and 3 ---

@@ -37,6 +37,14 @@ WORDS = [
 VOCABULARY = [*SPECIAL, *string.punctuation, "–", "京", *CHARACTERS, *WORDS]
 
 
+@pytest.fixture(scope="session", autouse=True)
+def single_precision(tmp_path_factory):
+    """Answers are computed in it on any processor; tests/test_private_apis.py has another one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("mate_tf.private_apis._CPUS", tmp_path_factory.mktemp("cpu") / "none")
+        yield
+
+
 @pytest.fixture(scope="session")
 def vocab_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("vocabulary") / "vocab.txt"

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 import tensorflow as tf
 
-from mate_tf import private_apis
+from mate_tf import from_pretrained, private_apis
 from tests.reading.workbooks import workbook
+from tests.small import ROOT, cases
 
 IMPORTING = """
 from mate_tf.private_apis import import_tensorflow
@@ -43,6 +44,26 @@ def test_a_package_of_an_extra_that_is_missing_is_named_with_the_extra(module):
     with pytest.raises(ModuleNotFoundError, match=message):
         private_apis.import_extra(module, "formats", "to read 'a'")
     assert private_apis.import_extra("os.path", "formats", "to read 'a'") is os.path
+
+
+@cases(
+    "flags, dtype",
+    ("fpu avx512f avx512_bf16 fma", "bfloat16"),
+    ("fpu amx_bf16", "bfloat16"),
+    ("fpu avx512f avx512_bf16x", "float32"),
+    ("", "float32"),
+)
+def test_answers_are_in_bfloat16_by_tensorflow_where_the_processor_has_it(
+    flags, dtype, tmp_path, monkeypatch
+):
+    (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t: amx_bf16\n")
+    monkeypatch.setattr(private_apis, "_CPUS", tmp_path / "cpuinfo")
+    model = from_pretrained(runtime="tensorflow")
+    assert model.model.compute_dtype == dtype
+    missions = ROOT / "experiments" / "demo_data" / "moon_landings.csv"
+    assert model.answer(missions, "which missions flew in 1969?").items == ("Apollo 11", "Apollo 12")
+    exact = from_pretrained(runtime="tensorflow", dtype="float32")
+    assert exact.model.compute_dtype == "float32"
 
 
 def test_a_graph_for_xla_is_told_from_another():

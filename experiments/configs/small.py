@@ -344,7 +344,7 @@ def default_conversations() -> TableQATrainingConfig:
         scripts/train_default_model.sh WikiTableQuestions minilm conversations
     """
     return dataclasses.replace(
-        default_kinds(), dtype="mixed_bfloat16", **steps(4_000, 5e-5, 0.04, eval_interval=2_000)
+        default_kinds(), dtype="mixed_bfloat16", **steps(3_000, 5e-5, 0.04, eval_interval=1_500)
     )
 
 

@@ -1,8 +1,6 @@
 """A Keras model as a function of token features, by graphs of TensorFlow."""
 
 import functools
-import pathlib
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -17,10 +15,9 @@ from mate_tf.layers.compilation import (
     short_sequences,
     without_gradients,
 )
+from mate_tf.private_apis import cpu_has_bfloat16
 
 Batch = Mapping[str, tf.Tensor]
-_CPUS = pathlib.Path("/proc/cpuinfo")  # of Linux
-_COMPUTES_BFLOAT16 = re.compile(r"^flags\s.*\b(?:avx512_bf16|amx_bf16)\b", re.MULTILINE)
 
 
 def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
@@ -57,10 +54,8 @@ def divided(function: Callable[[Batch], Any]) -> Callable[[Batch], Any]:
 
 def fastest_dtype() -> str:
     """The dtype policy for answers: "mixed_bfloat16" on a CPU that computes in it, or "float32"."""
-    if tf.config.get_visible_devices("GPU") or not _CPUS.is_file():
-        return "float32"
-    has_bfloat16 = _COMPUTES_BFLOAT16.search(_CPUS.read_text(encoding="utf-8"))
-    return "mixed_bfloat16" if has_bfloat16 else "float32"
+    on_cpu = not tf.config.get_visible_devices("GPU")
+    return "mixed_bfloat16" if on_cpu and cpu_has_bfloat16() else "float32"
 
 
 def inference_function(
