@@ -467,14 +467,22 @@ follow_ups_texts() {
     --parts=train=90,rest=10
 }
 
-# What kinds_again learned from, of the pairs those of kinds too, all of SQA, and follow-ups.
+# WikiTableQuestions' questions twice, those that were written under other headers too, follow-ups,
+# all of SQA, and a part of what kinds_again learned from.
 conversations_data() {
   make_data "$out/kinds_again_texts" kinds_again_texts
   make_data "$out/follow_ups_texts" follow_ups_texts
-  fit="--max_seq_length=512 --trim_cells" merge conversations wtq_data all_people_text \
-    twice_people_text other_reworded_text other_made_text other_kinds_text near_text \
-    few_pairs_text other_pairs_text other_swapped_text sqa_data other_rows_made_text \
-    other_rows_text other_misses_text followed_made_text followed_text followed_parts_text
+  run demo_data.people --output_dir="$out/all_people_text"
+  part again_text wtq_data/train.jsonl '{ sub(/"id": "/, "&again-"); print }'
+  part renamed_text all_people_text/train_other_headers.jsonl '{ print }'
+  part half_people_text all_people_text/train.jsonl 'NR % 2 == 0'
+  cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
+  part half_pairs_text few_pairs_text/train.jsonl 'NR % 4 < 2'
+  part half_followed_text followed_text/train.jsonl 'NR % 2 == 0'
+  fit="--max_seq_length=512 --trim_cells" merge conversations wtq_data again_text half_people_text \
+    renamed_text twice_people_text other_made_text other_kinds_text near_text half_pairs_text \
+    other_pairs_text other_swapped_text sqa_data other_rows_made_text other_rows_text \
+    other_misses_text followed_made_text half_followed_text followed_parts_text
 }
 
 conversations() {

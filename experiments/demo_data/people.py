@@ -13,8 +13,9 @@ from typing import Any
 
 from absl import app, flags
 
-OTHER_HEADERS = "other_headers"  # the questions of synonyms.jsonl, under its other headers
-PARTS = ("train", "calibration", "dev", "near_misses", "synonyms", OTHER_HEADERS)
+# The questions of a file under its tables' other headers, by the part's name.
+_OTHER_HEADERS = {"train_other_headers": "train", "other_headers": "synonyms"}
+PARTS = ("train", "calibration", "dev", "near_misses", "synonyms", *_OTHER_HEADERS)
 _COMPUTED = (
     *("COUNT", "SUM", "AVERAGE", "DISTINCT", "DIFFERENCE", "SHARE"),
     *("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE"),
@@ -23,12 +24,12 @@ _COMPUTED = (
 
 def questions(part: str) -> Iterator[dict[str, Any]]:
     """Yields the questions of one of PARTS, as `create_data --task=JSONL` reads them."""
-    file = "synonyms" if part == OTHER_HEADERS else part
+    file = _OTHER_HEADERS.get(part, part)
     path = pathlib.Path(__file__).parent / "people" / f"{file}.jsonl"
     for line in path.read_text(encoding="utf-8").splitlines():
         table = json.loads(line)
         other = table.pop("other_header", None)
-        if part == OTHER_HEADERS:
+        if part in _OTHER_HEADERS:
             table |= {"id": f"{table['id']}-other", "header": other}
         for number, (text, aggregation, *answer) in enumerate(table.pop("questions")):
             question = {"id": f"{table['id']}#{number}", "question": text}
