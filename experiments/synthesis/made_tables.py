@@ -66,7 +66,8 @@ def _crosstab(name: str, rng: random.Random) -> Table:
     subjects = _cells(kind, num_rows, True, rng)
     cell_kind = rng.choice(words["cells"])
     if cell_kind == "marks":
-        make = functools.partial(rng.choice, rng.choice(words["marks"]).split(","))
+        marks = rng.choice(words["marks"]).split(",")
+        make: Callable[[], str] = functools.partial(rng.choice, marks)
     else:
         make = _number_maker(cell_kind, rng)
     rows = tuple((subject, *(make() for _ in columns)) for subject in subjects)
