@@ -341,7 +341,7 @@ def default_kinds_again() -> TableQATrainingConfig:
 def default_conversations() -> TableQATrainingConfig:
     r"""Follow-ups, and what both stages before learned too little of, from the weights that ship.
 
-    scripts/train_default_model.sh WikiTableQuestions minilm conversations
+        scripts/train_default_model.sh WikiTableQuestions minilm conversations
     """
     return dataclasses.replace(
         default_kinds(), dtype="mixed_bfloat16", **steps(4_000, 5e-5, 0.04, eval_interval=2_000)
