@@ -11,16 +11,12 @@ texts is read without.
 
 An example is an excerpt of the texts and of the table's upper left corner. Some words of the text
 and whole cells are masked. In half of the examples with texts another table of the split stands in
-the table's place, which the model is to find out. Everything is drawn at random and follows from
---seed and the tables' names. Without a dev split, a twentieth of the training tables, always the
-same, becomes one, unless --divide says otherwise. Other splits leave out tables that the training
-split has too.
+the table's place, which the model is to find out. Without a dev split, a twentieth of the training
+tables, always the same, becomes one, unless --divide says otherwise.
 
 Writes {split}_{length}.tfrecord, such as train_128.tfrecord, a copy of the vocabulary, and
-conversion.json, which says how.
-
-Without Beam the tables of a split are in a temporary file (in TMPDIR) meanwhile; with it, a worker
-holds those of a shard in memory.
+conversion.json, which says how. Without Beam the tables of a split are in a temporary file (in
+TMPDIR) meanwhile; with it, a worker holds those of a shard in memory.
 """
 
 from absl import flags
@@ -45,9 +41,7 @@ _PREDICTIONS = flags.DEFINE_integer(
 )
 _PROBABILITY = flags.DEFINE_float("masked_lm_prob", 0.15, "share of the tokens that are masked")
 _DUPES = flags.DEFINE_integer("dupe_factor", 10, "examples of a table")
-_SHORTEST = flags.DEFINE_integer(
-    "min_question_length", 8, "wordpieces of a text's excerpt at least"
-)
+_SHORTEST = flags.DEFINE_integer("min_question_length", 8, "least wordpieces of a text's excerpt")
 _LONGEST = flags.DEFINE_integer("max_question_length", 32, "the same at most")
 _CELLS = flags.DEFINE_bool(
     "always_continue_cells", True, "mask a cell's wordpieces together, not a word's"

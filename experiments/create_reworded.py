@@ -17,6 +17,7 @@ import random
 from absl import flags
 
 from experiments import program
+from mate_tf.reading.text_files import read_json_values
 
 _INPUT = flags.DEFINE_string("input_file", None, "JSON Lines of questions", required=True)
 _OUTPUT = flags.DEFINE_string("output_file", None, "file to write", required=True)
@@ -30,12 +31,8 @@ def main(_) -> None:
     output = pathlib.Path(_OUTPUT.value)
     output.parent.mkdir(parents=True, exist_ok=True)
     number = 0
-    with (
-        pathlib.Path(_INPUT.value).open(encoding="utf-8") as given,
-        output.open("w", encoding="utf-8") as written,
-    ):
-        for line in given:
-            question = json.loads(line)
+    with output.open("w", encoding="utf-8") as written:
+        for _, question in read_json_values(_INPUT.value):
             rng = random.Random(f"{_SEED.value}/{question['id']}")
             if rng.random() >= _SHARE.value or question.get("aggregation") == "HEADER":
                 continue

@@ -35,15 +35,18 @@ from experiments import program
 from experiments.paper.made_of_tables import files
 
 _KINDS = flags.DEFINE_list("kinds", "synthetic", "synthetic, counterfactual or both")
-_LENGTH = flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement and its excerpt")
-_EXCERPTS = flags.DEFINE_integer("excerpts_per_table", 8, "pairs of excerpts of a table")
-_OPERATIONS = flags.DEFINE_integer(
-    "operations_per_excerpt",
-    3,
-    "operations for each two excerpts; each makes two true and two false statements",
+# Of the fields of StatementsConfig that have their names.
+_FIELDS = (
+    flags.DEFINE_integer("max_seq_length", 128, "tokens of a statement and its excerpt"),
+    flags.DEFINE_integer("excerpts_per_table", 8, "pairs of excerpts of a table"),
+    flags.DEFINE_integer(
+        "operations_per_excerpt",
+        3,
+        "operations for each two excerpts; each makes two true and two false statements",
+    ),
+    flags.DEFINE_integer("max_rows", 8, "the most rows of an excerpt"),
+    flags.DEFINE_integer("max_columns", 4, "the most columns of an excerpt"),
 )
-_ROWS = flags.DEFINE_integer("max_rows", 8, "the most rows of an excerpt")
-_COLUMNS = flags.DEFINE_integer("max_columns", 4, "the most columns of an excerpt")
 
 
 def main(_) -> None:
@@ -51,14 +54,7 @@ def main(_) -> None:
     from experiments.synthesis.statements import StatementsConfig
 
     of = files()
-    config = StatementsConfig(
-        excerpts_per_table=_EXCERPTS.value,
-        operations_per_excerpt=_OPERATIONS.value,
-        max_seq_length=_LENGTH.value,
-        max_rows=_ROWS.value,
-        max_columns=_COLUMNS.value,
-        seed=of.seed,
-    )
+    config = StatementsConfig(seed=of.seed, **{flag.name: flag.value for flag in _FIELDS})
     print(write_statements(of, config, _KINDS.value))
 
 

@@ -7,38 +7,30 @@ first table, of 12 rows, about a second one of 50 and a third one of 200. Median
 """
 
 import statistics
-import subprocess
-import sys
 import time
 from typing import Any
 
 from absl import app, flags
 
-from experiments.benchmarks.runners import processor
+from experiments.benchmarks.runners import in_its_own_process, processor
 
 _ROUNDS = flags.DEFINE_integer("rounds", 3, "how many processes are started", lower_bound=1)
 _ROWS = {"first table": 12, "second table": 50, "third table": 200}
-_ASK = "from experiments.benchmarks import first_answers; first_answers.ask()"
 
 
 def main(_: Any) -> None:
     """Prints the medians."""
     print(processor())
-    rounds = []
-    for _ in range(_ROUNDS.value):
-        done = subprocess.run(
-            [sys.executable, "-c", _ASK], check=True, stdout=subprocess.PIPE, text=True
-        )
-        rounds.append([float(line) for line in done.stdout.split()])
+    rounds = [in_its_own_process(ask) for _ in range(_ROUNDS.value)]
     for (name, num_rows), seconds in zip(_ROWS.items(), zip(*rounds, strict=True), strict=True):
         print(f"{name}, {num_rows} rows: {statistics.median(seconds):.2f} CPU seconds")
 
 
-def ask() -> None:
-    """Asks about the tables and prints the CPU seconds of each; the model is loaded before."""
+def ask() -> list[float]:
+    """Asks about the tables; the CPU seconds of each, without those of loading the model."""
     import mate_tf
 
-    predictor = mate_tf.from_pretrained(runtime="tensorflow")
+    predictor, seconds = mate_tf.from_pretrained(runtime="tensorflow"), []
     for num_rows in _ROWS.values():
         rows = tuple(
             (f"name {i}", str(7 * i), f"city {i % 50}", str(1900 + i % 100), f"{i}.5")
@@ -47,7 +39,8 @@ def ask() -> None:
         table = mate_tf.Table(("name", "number", "city", "year", "share"), rows)
         start = time.process_time()
         predictor.answer(table, "how many are in city 7?")
-        print(time.process_time() - start)
+        seconds.append(time.process_time() - start)
+    return seconds
 
 
 if __name__ == "__main__":

@@ -6,16 +6,11 @@ is imported by the function that needs it.
 
 import os
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
-
-class DeviceProgram(NamedTuple):
-    """A program that was compiled for a device that need not be there."""
-
-    text: str  # its HLO after all optimisations
-    memory: Any  # sizes in bytes, by names such as `temp_size_in_bytes`
-    cost: dict[str, float]  # "flops" and, for a TPU, "bytes accessed", among others
-
+# A program that was compiled for a device that need not be there, and its cost: "flops" and, for a
+# TPU, "bytes accessed", among others.
+Compiled = tuple[Any, dict[str, float]]
 
 # What XLA's compiler asks of a GPU, as its GpuTargetConfigProto has it.
 _H100 = """
@@ -35,7 +30,7 @@ device_description_str: "NVIDIA H100 80GB HBM3"
 """
 
 
-def compile_for_h100(program: bytes) -> DeviceProgram:
+def compile_for_h100(program: bytes) -> Compiled:
     """Compiles a serialized HLO module for an H100 that need not be there.
 
     Kernels are chosen without trying them. RuntimeError if it does not compile.
@@ -50,14 +45,14 @@ def compile_for_h100(program: bytes) -> DeviceProgram:
     (device,) = topologies.get_topology_desc(
         "h100", "cuda", target_config=_H100, topology="1x1x1"
     ).devices
-    compiled = _compile(program, device)
+    compiled = compile_for_device(program, device, loads=False)
     # Of the program as it was given: products are calls of libraries in the other.
     given = xla_client.hlo.HloModule.from_serialized_hlo_module_proto(program)
     flops = xla_client._xla.hlo_module_cost_analysis(cpu.client, given)["flops"]
-    return _device_program(compiled, {"flops": flops})
+    return compiled, {"flops": flops}
 
 
-def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
+def compile_for_tpu(program: bytes) -> Compiled:
     """Compiles a serialized HLO module for a TPU that need not be there; errors as above."""
     # Read by libtpu: where there is no TPU, it would wait for a machine's description.
     os.environ |= {
@@ -70,27 +65,22 @@ def compile_for_tpu(program: bytes, topology: str = "v5e:1x1") -> DeviceProgram:
     from jax.experimental import topologies
 
     (device,) = topologies.get_topology_desc(
-        topology, "tpu", chips_per_host_bounds=(1, 1, 1), num_slices=1
+        "v5e:1x1", "tpu", chips_per_host_bounds=(1, 1, 1), num_slices=1
     ).devices
-    compiled = _compile(program, device, _draw_as_tpu)
-    return _device_program(compiled, compiled.cost_analysis())
+    compiled = compile_for_device(program, device, _draw_as_tpu, loads=False)
+    return compiled, compiled.cost_analysis()
 
 
-def compile_for_device(program: bytes, device: Any) -> Any:
-    """Compiles a serialized HLO module for one of JAX's devices, and loads it there.
-
-    The result's `execute` takes and returns lists of arrays.
-    """
-    return _compile(program, device, loads=True)
-
-
-def _compile(
+def compile_for_device(
     program: bytes,
     device: Any,
     change: Callable[[Any], None] = lambda module: None,
-    loads: bool = False,
+    loads: bool = True,
 ) -> Any:
-    """Compiles a serialized HLO module, after a change to its StableHLO, and perhaps loads it."""
+    """Compiles a serialized HLO module, after a change to its StableHLO, for one of JAX's devices.
+
+    Once it is loaded there, the result's `execute` takes and returns lists of arrays.
+    """
     from jax._src.interpreters import mlir
     from jax._src.lib import xla_client
 
@@ -99,11 +89,6 @@ def _compile(
         module = _module(program)
         change(module)
         return compiles(module, xla_client.DeviceList((device,)), xla_client.CompileOptions())
-
-
-def _device_program(compiled: Any, cost: dict[str, float]) -> DeviceProgram:
-    (optimised,) = compiled.hlo_modules()
-    return DeviceProgram(optimised.to_string(), compiled.get_compiled_memory_stats(), cost)
 
 
 def _draw_as_tpu(module: Any) -> None:

@@ -4,6 +4,7 @@ Shapes: B batch, S sequence, D hidden, I intermediate.
 """
 
 import concurrent.futures
+import contextlib
 import ctypes
 import dataclasses
 import functools
@@ -16,8 +17,10 @@ import pathlib
 import platform
 import re
 import subprocess
+import sys
+import tempfile
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple, TypeVar
 
 from experiments.exported.programs import run_of
@@ -53,6 +56,21 @@ def interleaved(runners: Mapping[str, Callable[[], Any]], rounds: int) -> dict[s
             if done:
                 seconds[name].append(time.perf_counter() - start)
     return seconds
+
+
+@contextlib.contextmanager
+def started(*command: str) -> Iterator[tuple[subprocess.Popen, pathlib.Path, str]]:
+    """A command of mate-tf that serves: its process, which ends with the block, log and address."""
+    with tempfile.TemporaryDirectory() as folder:
+        log = pathlib.Path(folder, "log")
+        with log.open("w") as written:
+            line = [sys.executable, "-m", "mate_tf", *command]
+            process = subprocess.Popen(line, stdout=written, stderr=written)
+        try:
+            yield process, log, wait_for(log, process, r"http://[\d.:]+/")
+        finally:
+            process.terminate()
+            process.wait()
 
 
 def wait_for(log: pathlib.Path, process: subprocess.Popen, pattern: str) -> str:

@@ -10,7 +10,6 @@ waits for as long as Retry-After says. Clients and server share the machine.
 """
 
 import asyncio
-import contextlib
 import itertools
 import json
 import logging
@@ -18,7 +17,6 @@ import pathlib
 import random
 import statistics
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
@@ -26,6 +24,7 @@ from typing import NamedTuple
 
 from absl import app, flags
 
+from experiments.benchmarks.runners import started, wait_for
 from mate_tf.datasets.tasks import read_split
 
 _WTQ = flags.DEFINE_string("wtq", None, "the folder of WikiTableQuestions' release", required=True)
@@ -51,30 +50,17 @@ class Reply(NamedTuple):
 
 def main(_: list[str]) -> None:
     logging.getLogger("httpx").setLevel(logging.WARNING)  # it tells each request
-    command = [sys.executable, "-m", "mate_tf", "serve", "--name=tables", "--port=8091"]
-    command += [f"--max-tokens={_LONG_TOKENS.value}", "--max-body-bytes=4000000"]
-    server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-    try:
-        asyncio.run(_measure(server))
-    finally:
-        server.terminate()
-        server.wait()
+    limits = f"--max-tokens={_LONG_TOKENS.value}", "--max-body-bytes=4000000"
+    with started("serve", "--name=tables", "--port=0", *limits) as (server, log, url):
+        wait_for(log, server, "^ready")
+        asyncio.run(_measure(server, url))
 
 
-async def _measure(server: subprocess.Popen) -> None:
+async def _measure(server: subprocess.Popen, url: str) -> None:
     import httpx
 
     limits = httpx.Limits(max_connections=1_000)
-    async with httpx.AsyncClient(
-        base_url="http://127.0.0.1:8091", limits=limits, timeout=_PATIENCE
-    ) as client:
-        is_ready = False
-        while not is_ready:
-            if server.poll() is not None:
-                raise SystemExit(f"the server ended with {server.returncode}")
-            await asyncio.sleep(0.05)
-            with contextlib.suppress(httpx.TransportError):
-                is_ready = (await client.get("/v2/health/ready")).status_code == 200
+    async with httpx.AsyncClient(base_url=url, limits=limits, timeout=_PATIENCE) as client:
         bodies = _bodies(random.Random(_SEED.value))
         replies = await _clients_in_turn(client, bodies, server)
         rate = sum(reply.outcome == "200" for reply in replies) / (60 * _MINUTES.value)

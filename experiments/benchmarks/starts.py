@@ -12,13 +12,11 @@ import os
 import pathlib
 import statistics
 import subprocess
-import sys
-import tempfile
 import time
 
 from absl import app, flags
 
-from experiments.benchmarks.runners import wait_for
+from experiments.benchmarks.runners import started, wait_for
 
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "how often each is started", lower_bound=1)
 _ASKED = flags.DEFINE_integer("asked", 3, "questions about the long table", lower_bound=1)
@@ -47,9 +45,8 @@ def _server() -> dict[str, float]:
         asked = {"instances": [{"question": "how many are in city 7?", "table": _table()}]}
         client.post("v1/models/default_model:predict", json=asked).raise_for_status()
 
-    return _measure(
-        "serve", ["--port=0", "--max-tokens=16384", "--reply-seconds=900"], "v2/health/live", ask
-    )
+    options = "--port=0", "--max-tokens=16384", "--reply-seconds=900"
+    return _measure(["serve", *options], "v2/health/live", ask)
 
 
 def _page() -> dict[str, float]:
@@ -65,38 +62,30 @@ def _page() -> dict[str, float]:
         client.post("gradio_api/queue/join", json=call).raise_for_status()
         client.get("gradio_api/queue/data", params={"session_hash": "s"}).raise_for_status()
 
-    return _measure("page", [], "config", ask)
+    return _measure(["page"], "config", ask)
 
 
-def _measure(command: str, options: list[str], live: str, ask) -> dict[str, float]:
+def _measure(command: list[str], live: str, ask) -> dict[str, float]:
     import httpx
 
-    start = time.monotonic()
-    with tempfile.TemporaryDirectory() as folder:
-        log = pathlib.Path(folder, "log")
-        line = [sys.executable, "-m", "mate_tf", command, *options]
-        with log.open("w") as output:
-            process = subprocess.Popen(line, stdout=output, stderr=output)
-        measurements = {}
-        try:
-            url = wait_for(log, process, r"http://[\d.:]+/")
-            with httpx.Client(base_url=url, timeout=None) as client:
-                is_live = False
-                while not is_live:
-                    time.sleep(0.01)
-                    with contextlib.suppress(httpx.ConnectError):  # taken before it is served
-                        is_live = client.get(live).status_code == 200
-                measurements["seconds until it is live"] = time.monotonic() - start
-                wait_for(log, process, "^ready|^the page is at")
-                measurements["seconds until it is ready"] = time.monotonic() - start
-                measurements["CPU seconds until it is ready"] = _cpu_seconds(process)
-                measurements["MB while idle"] = _megabytes(process)
-                for _ in range(_ASKED.value):
-                    ask(client)
-                measurements["MB after a long table"] = _megabytes(process)
-        finally:
-            process.terminate()
-            process.wait()
+    start, measurements = time.monotonic(), {}
+    with (
+        started(*command) as (process, log, url),
+        httpx.Client(base_url=url, timeout=None) as client,
+    ):
+        is_live = False
+        while not is_live:
+            time.sleep(0.01)
+            with contextlib.suppress(httpx.ConnectError):  # taken before it is served
+                is_live = client.get(live).status_code == 200
+        measurements["seconds until it is live"] = time.monotonic() - start
+        wait_for(log, process, "^ready|^the page is at")
+        measurements["seconds until it is ready"] = time.monotonic() - start
+        measurements["CPU seconds until it is ready"] = _cpu_seconds(process)
+        measurements["MB while idle"] = _megabytes(process)
+        for _ in range(_ASKED.value):
+            ask(client)
+        measurements["MB after a long table"] = _megabytes(process)
     return measurements
 
 

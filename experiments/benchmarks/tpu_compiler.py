@@ -12,7 +12,7 @@ import pathlib
 import re
 import sys
 
-from experiments.benchmarks.private_jax import DeviceProgram, compile_for_h100, compile_for_tpu
+from experiments.benchmarks.private_jax import Compiled, compile_for_h100, compile_for_tpu
 
 _UNITS = {"K": 2**10, "M": 2**20, "G": 2**30}
 _USED = re.compile(r"Used ([\d.]+)([KMG]) of [\d.]+[KMG] hbm")
@@ -44,9 +44,10 @@ class Needs:
         return Needs(**line | {"num_dynamic": num_dynamic, "fits": self.fits and fewer.fits})
 
 
-def needs(program: DeviceProgram) -> Needs:
+def needs(program: Compiled) -> Needs:
     """Those of a program, as the compiler says them."""
-    sizes, cost = program.memory, program.cost
+    compiled, cost = program
+    (optimised,), sizes = compiled.hlo_modules(), compiled.get_compiled_memory_stats()
     results = sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     code = sizes.generated_code_size_in_bytes
     return Needs(
@@ -54,7 +55,7 @@ def needs(program: DeviceProgram) -> Needs:
         temporaries=sizes.temp_size_in_bytes + results + code,
         flops=cost["flops"],
         bytes_moved=cost.get("bytes accessed", 0.0),
-        num_dynamic=len(_DYNAMIC.findall(program.text)),
+        num_dynamic=len(_DYNAMIC.findall(optimised.to_string())),
     )
 
 

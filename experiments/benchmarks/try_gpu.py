@@ -37,7 +37,7 @@ from absl import flags
 
 from experiments import program
 from experiments.benchmarks import runners
-from experiments.benchmarks.runners import in_its_own_process, scalars, wait_for
+from experiments.benchmarks.runners import in_its_own_process, scalars, started, wait_for
 from mate_tf.evaluation.predictions import read_predictions
 from mate_tf.private_apis import profiled_seconds
 
@@ -356,7 +356,7 @@ def answers(trial: Trial) -> Result:
     return {
         "accuracy": scored["scores"]["denotation_accuracy"],
         "differ_from_cpu": differ,
-        "seconds_served": _served(trial, pathlib.Path(table).read_text(encoding="utf-8")),
+        "seconds_served": _served(pathlib.Path(table).read_text(encoding="utf-8")),
     }
 
 
@@ -365,18 +365,10 @@ def _check_answer(text: str) -> None:
         raise ValueError(f"expected {_ANSWER!r} to {_QUESTION!r}, got {text!r}")
 
 
-def _served(trial: Trial, table: str) -> float:
+def _served(table: str) -> float:
     """The seconds of the second request to a server that answers by TensorFlow (--architecture)."""
-    log = trial.folder / "serve.log"
-    command = [sys.executable, "-m", "mate_tf", "serve", "--port=0", "--name=tables"]
-    with log.open("w") as written:
-        process = subprocess.Popen(
-            [*command, "--architecture=mate_exact", "--max-tokens=512"],
-            stdout=written,
-            stderr=written,
-        )
-    try:
-        url = wait_for(log, process, r"http://[\d.:]+/")
+    options = "--port=0", "--name=tables", "--architecture=mate_exact", "--max-tokens=512"
+    with started("serve", *options) as (process, log, url):
         wait_for(log, process, "^ready")
         body = json.dumps({"instances": [{"question": _QUESTION, "table": table}]}).encode()
         for _ in range(2):
@@ -385,9 +377,6 @@ def _served(trial: Trial, table: str) -> float:
             with urllib.request.urlopen(request) as reply:
                 _check_answer(json.load(reply)["predictions"][0]["answer"])
         return time.perf_counter() - start
-    finally:
-        process.terminate()
-        process.wait()
 
 
 STEPS: dict[str, Callable[[Trial], Result]] = {

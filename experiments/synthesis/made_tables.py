@@ -7,12 +7,13 @@ do: Wikipedia writes 1,234.5 and 5 January 2024; a model that reads only these i
 """
 
 import datetime
+import functools
 import random
 import re
 from collections.abc import Callable, Iterator, Sequence
 
 from experiments.synthesis import WORDS
-from mate_tf.datasets.described_tables import DescribedTable
+from mate_tf.datasets.tasks import DescribedTable
 from mate_tf.features.numeric import Date, values_in_column
 from mate_tf.tables.notations import MONTHS
 from mate_tf.tables.table import Table
@@ -66,16 +67,14 @@ def _crosstab(name: str, rng: random.Random) -> Table:
     cell_kind = rng.choice(words["cells"])
     if cell_kind == "marks":
         marks = rng.choice(words["marks"]).split(",")
-        rows = [[rng.choice(marks) for _ in columns] for _ in subjects]
+        make: Callable[[], str] = functools.partial(rng.choice, marks)
     else:
         make = _number_maker(cell_kind, rng)
-        rows = [[make() for _ in columns] for _ in subjects]
+    rows = tuple((subject, *(make() for _ in columns)) for subject in subjects)
     header = [rng.choice(names.split("|")), *columns]
     if rng.random() < 0.2:
         header = [name.lower() for name in header]
-    return Table(
-        tuple(header), tuple((s, *row) for s, row in zip(subjects, rows, strict=True)), name
-    )
+    return Table(tuple(header), rows, name)
 
 
 def _series(rng: random.Random) -> list[str]:
@@ -138,8 +137,7 @@ def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
     low, high = drawn[kind]
     if kind == "price":
         sign = rng.choice(("", "", "", "$", "€", "£"))
-        cents = rng.random() < 0.7
-        if cents:
+        if rng.random() < 0.7:
             return lambda: f"{sign}{rng.uniform(low, high):,.2f}"
         return lambda: f"{sign}{rng.randint(low, high):,}"
     if kind == "decimal":

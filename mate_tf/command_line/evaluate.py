@@ -54,8 +54,12 @@ def add_arguments(parser: Any) -> None:
 def run(options: argparse.Namespace) -> None:
     """Scores the answers and prints the scores."""
     from mate_tf.evaluation.official import read_official
-    from mate_tf.evaluation.predictions import match_predictions, read_predictions
-    from mate_tf.evaluation.report import by_kind, find_kinds
+    from mate_tf.evaluation.predictions import (
+        by_kind,
+        find_kinds,
+        match_predictions,
+        read_predictions,
+    )
     from mate_tf.evaluation.scoring import is_correct, score
 
     predictions = read_predictions(options.predictions)

@@ -81,7 +81,7 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> None:
     """Trains as the options say, and prints the run's evaluations."""
-    from mate_tf.evaluation.report import evaluations_table
+    from mate_tf.evaluation.predictions import evaluations_table
     from mate_tf.paths import as_path
     from mate_tf.serving.onnx_graph import add_graph
     from mate_tf.training.config import TableQATrainingConfig

@@ -1,1 +1,1 @@
-"""Published data sets become questions about tables, with one file for each data set."""
+"""Published data sets become questions about tables, SQA beside WikiTableQuestions."""

@@ -115,21 +115,18 @@ def derive(
         return _derive_number(table, text, mentions, candidates[0], number)
     if (answer := question.answers[0].strip().lower()) in ("yes", "no"):
         compared = _yes_or_no(table, text, mentions, answer == "yes")
-        looked_up = compared or _looked_up(mentions, candidates[0])
-        return looked_up or _shown(mentions, answer.upper())
+        if found := compared or _looked_up(mentions, candidates[0]):
+            return found
+        # With the cell of the mentioned row in the named column, if there is one.
+        column, row = mentions.by_name[0], _mentioned_row(mentions)
+        rows = () if row is None or mentions.columns[column] <= 0 else (row,)
+        return _derived(answer.upper(), rows, column, "yes or no")
     return (
         _choice(table, text, mentions, candidates[0])
         or _looked_up(mentions, candidates[0])
         or _placed(table, text, mentions, candidates[0])
         or _headers(table, mentions, question.answers)
     )
-
-
-def _shown(mentions: _Mentions, verdict: str) -> Derived:
-    """YES or NO, with the cell of the mentioned row in the named column, if there is one."""
-    column, row = mentions.by_name[0], _mentioned_row(mentions)
-    is_clear = row is not None and mentions.columns[column] > 0
-    return _derived(verdict, (row,) if is_clear else (), column, "yes or no")  # type: ignore[arg-type]
 
 
 def _mentioned_row(mentions: _Mentions) -> int | None:
@@ -164,11 +161,10 @@ def _listed(mentions: _Mentions, candidates: Sequence[Coordinates]) -> Derived |
 
 def _best_of(mentions: _Mentions, cells: Sequence[tuple[int, int]]) -> tuple[int, int] | None:
     """The only cell, or the one whose row the question mentions, or else whose column it names."""
-    if len(cells) == 1:
-        return cells[0]
-    cells = _highest(cells, lambda row, column: len(mentions.rows.get(row, set()) - {column}))
-    named = _highest(cells, lambda _, column: mentions.columns[column])
-    return named[0] if len(named) == 1 else None
+    if len(cells) > 1:
+        cells = _highest(cells, lambda row, column: len(mentions.rows.get(row, set()) - {column}))
+        cells = _highest(cells, lambda _, column: mentions.columns[column])
+    return cells[0] if len(cells) == 1 else None
 
 
 def _highest(cells: Sequence[tuple[int, int]], weigh: Callable[..., float]) -> Sequence[Any]:
@@ -178,7 +174,7 @@ def _highest(cells: Sequence[tuple[int, int]], weigh: Callable[..., float]) -> S
 
 
 def _looked_up(mentions: _Mentions, cells: Coordinates) -> Derived | None:
-    best = _best_of(mentions, cells) if cells else None
+    best = _best_of(mentions, cells)
     return None if best is None else Derived("NONE", (best,), "a cell")
 
 
@@ -189,10 +185,9 @@ def _placed(table: Table, text: str, mentions: _Mentions, cells: Coordinates) ->
     """
     by_row = {row: (row, column) for row, column in cells}
     row = -1
-    mentioned = [row for row in mentions.rows if mentions.rows[row]]
     step = 1 if says(text, "next") else -says(text, "previous")
-    if len(mentioned) == 1 and step:
-        row = mentioned[0] + step
+    if len(mentions.rows) == 1 and step:
+        row = min(mentions.rows) + step
     elif says(text, "first"):
         row = 0
     elif says(text, "last"):
@@ -248,10 +243,10 @@ def _along_row(table: Table, text: str, mentions: _Mentions, number: float) -> D
     row = _mentioned_row(mentions)
     if row is None:
         return None
-    named = [column for column in range(table.num_columns) if mentions.columns[column] == 1.0]
-    numbers = ((column, table.column(column).numbers[row]) for column in named)
-    given = {column: value for column, value in numbers if value is not None}
-    values = list(given.values())
+    named = [column for column, share in enumerate(mentions.columns) if share == 1.0]
+    numbers = {(row, column): table.column(column).numbers[row] for column in named}
+    cells = tuple(cell for cell, value in numbers.items() if value is not None)
+    values = [value for value in numbers.values() if value is not None]
     if len(values) < 2:
         return None
     results = {"ROW_SUM": math.fsum(values)} if says(text, "total") else {}
@@ -259,13 +254,13 @@ def _along_row(table: Table, text: str, mentions: _Mentions, number: float) -> D
         results["ROW_DIFFERENCE"] = abs(values[0] - values[1])
     for name, result in results.items():
         if math.isclose(result, number, rel_tol=1e-6, abs_tol=1e-6):
-            return Derived(name, tuple((row, column) for column in given), "numbers of a row")
+            return Derived(name, cells, "numbers of a row")
     return None
 
 
 def _cell_of_number(mentions: _Mentions, cells: Coordinates, asks_count: bool) -> Derived | None:
     cells = tuple(cell for cell in cells if cell[1] not in mentions.rows.get(cell[0], ()))
-    best = _best_of(mentions, cells) if cells else None
+    best = _best_of(mentions, cells)
     if best is None:
         return None
     row, column = best

@@ -137,40 +137,32 @@ def execute_as_original(
     a number gives that number ("12.0" for "12", 5.5 for "5,5"), no row NaN, and a sum of several
     texts these texts. What compares values of different types has no answer, nor a sum of one text.
     """
+    aggregation = _OF_ANSWERS.get(query.aggregation, "NONE")
+    number: float | None = None
     try:
-        return _execute_as_original(rows, types, query)
+        typed = [list(map(_original_typed, row, types)) for row in rows]
+        coordinates = [
+            (i, query.column)
+            for i, row in enumerate(typed)
+            if all(_original_holds(row[c.column], types[c.column], c) for c in query.conditions)
+        ]
+        if query.aggregation in _EXTREMES and len(coordinates) > 1:
+            extreme = _EXTREMES[query.aggregation]
+            coordinates = [extreme(coordinates, key=lambda at: (typed[at[0]][at[1]], at))]
+        values = [typed[i][j] for i, j in coordinates]
+        if aggregation == "COUNT":
+            number = float(len(values))
+        elif not values:
+            number = math.nan
+        elif len(values) == 1:
+            number = _original_number(values[0])
+            if number is None and aggregation != "NONE":
+                return NO_ANSWER
+        elif aggregation != "NONE" and all(isinstance(value, int | float) for value in values):
+            number = float(sum(values))
+            number = number / len(values) if aggregation == "AVERAGE" else number
     except (TypeError, OverflowError):
         return NO_ANSWER
-
-
-def _execute_as_original(
-    rows: Sequence[Sequence[Any]], types: Sequence[str], query: Query
-) -> Answer:
-    typed = [list(map(_original_typed, row, types)) for row in rows]
-    coordinates = [
-        (i, query.column)
-        for i, row in enumerate(typed)
-        if all(_original_holds(row[c.column], types[c.column], c) for c in query.conditions)
-    ]
-    if query.aggregation in _EXTREMES and len(coordinates) > 1:
-        extreme = _EXTREMES[query.aggregation]
-        coordinates = [extreme(coordinates, key=lambda at: (typed[at[0]][at[1]], at))]
-    aggregation = _OF_ANSWERS.get(query.aggregation, "NONE")
-    values = [typed[i][j] for i, j in coordinates]
-    number: float | None = None
-    if aggregation == "COUNT":
-        number = float(len(values))
-    elif not values:
-        number = math.nan
-    elif len(values) == 1:
-        try:
-            number = _original_number(values[0])
-        except TypeError:
-            if aggregation != "NONE":
-                raise
-    elif aggregation != "NONE" and all(isinstance(value, int | float) for value in values):
-        number = float(sum(values))
-        number = number / len(values) if aggregation == "AVERAGE" else number
     texts = [str(number)] if number is not None else [str(rows[i][j]) for i, j in coordinates]
     return Answer(tuple(coordinates), aggregation, number, tuple(texts))
 
@@ -185,17 +177,17 @@ def _original_holds(cell: Any, kind: str, condition: Condition) -> bool:
 
 
 def _original_typed(cell: Any, kind: str) -> Any:
-    return cell if kind == "text" else _original_number(cell)
-
-
-def _original_number(value: Any) -> float:
-    """The number of a cell; TypeError for others, as Python has for comparing them."""
-    number = None
-    if isinstance(value, int | float | str):
-        number = parse_number(value if isinstance(value, str) else repr(value), original=True)
-    if number is None:
+    """A cell, of a column of numbers its number; TypeError where it has none."""
+    number = cell if kind == "text" else _original_number(cell)
+    if kind != "text" and number is None:
         raise TypeError
     return number
+
+
+def _original_number(value: Any) -> float | None:
+    if not isinstance(value, int | float | str):
+        return None
+    return parse_number(value if isinstance(value, str) else repr(value), original=True)
 
 
 _TITLES = {"document_title": "page_title", "context_heading": "section_title"}

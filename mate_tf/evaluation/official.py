@@ -3,15 +3,14 @@
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.hybridqa import read_hybridqa_reference
-from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tabfact import read_table_ids
-from mate_tf.datasets.wtq import read_wtq_tsv, split_list
+from mate_tf.datasets.wtq import read_wtq_tsv, split_list, split_question_id
 from mate_tf.features.normalization import normalize_denotation
 from mate_tf.reading.text_files import complete_text_file
 from mate_tf.tables.table import Question, Table
@@ -141,7 +140,9 @@ def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer
     list. An answer that was not given is written as empty. ValueError if the task has no format, or
     an id does not suit it.
     """
-    _of_task(_WRITERS, task, "format for answers")(path, predictions)
+    lines = _of_task(_FORMATS, task, "format for answers")(predictions)
+    with complete_text_file(path) as file:
+        file.writelines(f"{line}\n" for line in lines)
 
 
 def _of_task(functions: Mapping[str, Callable], task: str, what: str) -> Callable:
@@ -215,36 +216,26 @@ def _release_id(question_id: str) -> str:
     return question_id.removesuffix("-0_0")  # which the TAPAS release adds
 
 
-def _write_wtq(path: str | Path, predictions: Mapping[str, Answer]) -> None:
-    # White space within an item makes no difference in comparisons.
-    lines = (
-        "\t".join([_release_id(id_), *(" ".join(item.split()) for item in answer.items)])
-        for id_, answer in predictions.items()
-    )
-    _write_lines(path, lines)
+def _wtq_lines(predictions: Mapping[str, Answer]) -> Iterator[str]:
+    for id_, answer in predictions.items():
+        # White space within an item makes no difference in comparisons.
+        yield "\t".join([_release_id(id_), *(" ".join(item.split()) for item in answer.items)])
 
 
-def _write_sqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
-    lines = ["id\tannotator\tposition\tanswer_coordinates"]
+def _sqa_lines(predictions: Mapping[str, Answer]) -> Iterator[str]:
+    yield "id\tannotator\tposition\tanswer_coordinates"
     for question_id, answer in predictions.items():
         sequence, position = split_question_id(question_id)
         id_, separator, annotator = sequence.rpartition("-")
         if not separator:
             raise ValueError(f"expected an id such as 'nt-639-0_1', got '{question_id}'")
-        cells = [str(cell) for cell in answer.coordinates]
-        lines.append(f"{id_}\t{annotator}\t{position}\t{cells}")
-    _write_lines(path, lines)
+        yield f"{id_}\t{annotator}\t{position}\t{[str(cell) for cell in answer.coordinates]}"
 
 
-def _write_hybridqa(path: str | Path, predictions: Mapping[str, Answer]) -> None:
+def _hybridqa_lines(predictions: Mapping[str, Answer]) -> Iterator[str]:
     entries = [{"question_id": _release_id(id_), "pred": p.text} for id_, p in predictions.items()]
-    _write_lines(path, [json.dumps(entries, indent=1)])
-
-
-def _write_lines(path: str | Path, lines: Iterable[str]) -> None:
-    with complete_text_file(path) as file:
-        file.writelines(f"{line}\n" for line in lines)
+    yield json.dumps(entries, indent=1)
 
 
 _READERS = {"WTQ": _read_wtq, "TABFACT": _read_tabfact, "HYBRIDQA": _read_hybridqa}
-_WRITERS = {"WTQ": _write_wtq, "SQA": _write_sqa, "HYBRIDQA": _write_hybridqa}
+_FORMATS = {"WTQ": _wtq_lines, "SQA": _sqa_lines, "HYBRIDQA": _hybridqa_lines}

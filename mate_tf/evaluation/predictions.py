@@ -1,23 +1,27 @@
-"""Questions of a file, a model's answers to them, and these answers in a file.
+"""Questions of a file, a model's answers to them, and these in files, by kinds and in tables.
 
 A file of predictions is JSON Lines: of each question, in the data's order, the answer's JSON form
-(mate_tf/answers/answer.py) with the question's "id".
+(mate_tf/answers/answer.py) with the question's "id". Tables are in Markdown.
 """
 
 import dataclasses
 import itertools
 import json
 import pathlib
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from mate_tf.answers.answer import Answer
-from mate_tf.datasets.sqa import split_question_id
+from mate_tf.datasets.supervision import parse_number
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.reading.text_files import complete_text_file, read_json_values
+from mate_tf.datasets.wtq import split_question_id
+from mate_tf.features.english import says
+from mate_tf.features.normalization import normalize_denotation
+from mate_tf.reading.text_files import complete_text_file, read_json, read_json_values
 from mate_tf.records.conversion_file import task_of
 from mate_tf.records.splits import QUESTIONS, read_questions
+from mate_tf.tables.operators import ABSENT
 from mate_tf.tables.table import Question, Table
 
 Pairs = Iterable[tuple[Table, Question]]
@@ -66,11 +70,9 @@ def answer_asked(
     those of `asked`.
     """
     pairs = asked.pairs if pairs is None else pairs
-    history = history or ("predicted" if asked.task == "SQA" else "gold")
-    if history == "predicted":
-        yield from answer_sequences(predictor.answer_all, pairs)
-    else:
-        yield from predictor.answer_all(pairs)
+    if (history or ("predicted" if asked.task == "SQA" else "gold")) == "predicted":
+        return answer_sequences(predictor.answer_all, pairs)
+    return iter(predictor.answer_all(pairs))
 
 
 def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> Answered:
@@ -82,22 +84,21 @@ def answer_sequences(answer_all: Callable[[Pairs], Answered], pairs: Pairs) -> A
     is no history. ValueError if an id says no position or comes twice, or a sequence is about
     several tables.
     """
-    previous: dict[str, Answer | ValueError] = {}
+    previous: dict[str, Answer] = {}
     for turns in _rounds(pairs):
         asked = (
-            (table, _with_history(question, previous.get(_sequence(question))))
+            (table, _with_history(question, previous.get(_sequence(question), Answer())))
             for table, question in turns
         )
         for table, question, answer in answer_all(asked):
             yield table, question, answer
             # Only now: each question of a round is of another sequence.
-            previous[_sequence(question)] = answer
+            previous[_sequence(question)] = Answer.of(answer)
 
 
-def _with_history(question: Question, previous: Answer | ValueError | None) -> Question:
-    given = previous if isinstance(previous, Answer) else Answer()
+def _with_history(question: Question, previous: Answer) -> Question:
     return dataclasses.replace(
-        question, previous_coordinates=given.coordinates, previous_answers=given.items
+        question, previous_coordinates=previous.coordinates, previous_answers=previous.items
     )
 
 
@@ -183,3 +184,124 @@ def read_predictions(path: str | pathlib.Path) -> dict[str, Answer]:
             raise ValueError(f"expected one prediction a question, got two for '{id_}' {where}")
         predictions[id_] = answer
     return predictions
+
+
+NUM_SHOWN = 10  # answers of an evaluation
+# The first of which the words have a meaning is the kind.
+_MEANINGS = {
+    "yes or no": ("yes or no",),
+    "average": ("average",),
+    "difference": ("difference",),
+    "A or B": ("one of two",),
+    "total": ("total",),
+    "how many": ("how many",),
+    "next or previous": ("next", "previous"),
+    "superlative": ("superlative",),
+    "first, last or nth": ("first", "last", "second or so"),
+}
+
+
+class KindCounts(NamedTuple):
+    """How many questions of a kind there are, and how many were answered rightly."""
+
+    questions: int
+    right: int
+
+
+def kind_of(table: Table, question: Question) -> str:
+    """The kind of a question with answers, by its words; or that it has none."""
+    if question.aggregation == ABSENT:
+        return "not in the table"
+    text = question.text.lower()
+    kind = next((kind for kind, meanings in _MEANINGS.items() if says(text, *meanings)), "")
+    if kind == "how many":
+        answers = set(map(normalize_denotation, question.answers))
+        cells = (normalize_denotation(cell) for row in table.rows for cell in row)
+        return f"{kind}, {'' if any(cell in answers for cell in cells) else 'not '}in a cell"
+    if not kind and len(question.answers) > 1:
+        return "list"
+    is_number = len(question.answers) == 1 and parse_number(question.answers[0]) is not None
+    return kind or ("look-up, a number" if is_number else "look-up")
+
+
+def find_kinds(name: str, predictions: Mapping[str, Answer]) -> dict[str, str]:
+    """The kind of each question by its id.
+
+    The name is "confidence" for how sure its answer is said to be, or "refused"; "ids" for what
+    stands behind its id's last colon; or a JSON file with an object of ids and kinds, or else a
+    ValueError.
+    """
+    if name == "confidence":
+        return {id_: it.confidence if it.answered else "refused" for id_, it in predictions.items()}
+    if name == "ids":
+        return {id_: id_.rpartition(":")[2] for id_ in predictions}
+    kinds = read_json(name)
+    if not isinstance(kinds, dict) or not all(isinstance(kind, str) for kind in kinds.values()):
+        raise ValueError(f"expected an object of question ids and kinds in {name}")
+    return kinds
+
+
+def by_kind(
+    right: Mapping[str, bool],
+    pairs: Iterable[tuple[Table, Question]],
+    kinds: Mapping[str, str] | None = None,
+) -> dict[str, KindCounts]:
+    """How many questions of each kind there are and are right, the most frequent kind first.
+
+    `right` and `kinds` are by question id; without kinds they are those of the words.
+    """
+    verdicts: defaultdict[str, list[bool]] = defaultdict(list)
+    for table, question in pairs:
+        id_ = question.question_id
+        kind = kind_of(table, question) if kinds is None else kinds.get(id_, "other")
+        verdicts[kind].append(right[id_])
+    counts = {kind: KindCounts(len(each), sum(each)) for kind, each in verdicts.items()}
+    return dict(sorted(counts.items(), key=lambda item: -item[1].questions))
+
+
+class ShownAnswer(NamedTuple):
+    """A question's text, right answer and predicted one, for a person to judge."""
+
+    question: str
+    gold: str
+    predicted: str
+    cells: Iterable[tuple[int, int]]  # (row, column) of the body, counted from zero
+    is_right: bool
+
+
+def answers_table(answers: Iterable[ShownAnswer]) -> str:
+    """A row for each answer, which may also be the list that JSON makes of it."""
+    rows = []
+    for question, gold, predicted, cells, is_right in answers:
+        places = ", ".join(f"({row}, {column})" for row, column in cells)
+        rows.append((question, gold, predicted, places, "yes" if is_right else "no"))
+    return _table(("question", "gold", "predicted", "cells (row, column)", "right"), rows)
+
+
+def confusion_table(
+    golds: Sequence[str], predicted: Sequence[str], names: Sequence[str] = ()
+) -> str:
+    """How often each gold name (rows) was taken for each name (columns).
+
+    Rows and columns are in the order of `names`; other names follow.
+    """
+    names = list(dict.fromkeys([*names, *golds, *predicted]))
+    counts = Counter(zip(golds, predicted, strict=True))
+    rows = [(gold, *(str(counts[gold, name]) for name in names)) for gold in names]
+    return _table((r"gold \ predicted", *names), rows)
+
+
+def evaluations_table(evaluations: Sequence[Mapping[str, float]]) -> str:
+    """A row for each evaluation of a run, each with its "step" and some of the metrics."""
+    names = [name for name in dict.fromkeys(itertools.chain(*evaluations)) if name != "step"]
+    rows = [
+        (str(one["step"]), *(f"{one[name]:.4f}" if name in one else "" for name in names))
+        for one in evaluations
+    ]
+    return _table(("step", *names), rows)
+
+
+def _table(header: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    lines = [header, ["---"] * len(header), *rows]
+    texts = ([" ".join(text.split()).replace("|", r"\|") for text in line] for line in lines)
+    return "".join(f"| {' | '.join(line)} |\n" for line in texts)

@@ -17,8 +17,8 @@ import numpy as np
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.calibration import Calibration, fit_calibration, signs_of, surest_threshold
-from mate_tf.datasets.sqa import split_question_id
 from mate_tf.datasets.tasks import TASKS
+from mate_tf.datasets.wtq import split_question_id
 from mate_tf.evaluation.official import Denotation, Official, denotation_correct
 from mate_tf.evaluation.predictions import match_predictions
 from mate_tf.tables.operators import ABSENT

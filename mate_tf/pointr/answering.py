@@ -94,8 +94,7 @@ def restrict_pair(
 
 def cell_table(linked: LinkedTable, row: int, column: int) -> Table:
     """The reader's table: a body's cell with its passages, under a column without a name."""
-    table = linked.table
-    text = cell_text(linked, row, column)
+    table, text = linked.table, cell_text(linked, row, column)
     return Table(("",), ((text,),), table.table_id, document_title=table.document_title)
 
 
@@ -133,11 +132,8 @@ def _answers_in(known: LinkedTable, cell: tuple[int, int], question: Question) -
     row, column = cell
     table = Table(("",), ((known.table.rows[row][column],),), known.table.table_id)
     alone = LinkedTable(table, ((known.passages[row][column],),))
-    held = tuple(
-        answer
-        for answer in question.answers
-        if gold_cells(alone, Question(question.text, answers=(answer,)))
-    )
+    asked = (Question(question.text, answers=(answer,)) for answer in question.answers)
+    held = tuple(one.answers[0] for one in asked if gold_cells(alone, one))
     return dataclasses.replace(question, answers=held or question.answers, answer_coordinates=())
 
 
@@ -153,8 +149,7 @@ class Pointed(NamedTuple):
         """(row, column) of the cells, the best first; none if nothing was seen."""
         if isinstance(self.answer, ValueError) or not self.answer.cells:
             return []
-        ranked = (self.answer, *self.answer.alternatives)
-        return [(other.cells[0].row, other.cells[0].column) for other in ranked]
+        return [one.coordinates[0] for one in (self.answer, *self.answer.alternatives)]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -208,12 +203,11 @@ class PointR:
                 for pointed in all_pointed
                 if pointed.cells
             )
-            for (linked, question), pointed in zip(chunk, all_pointed, strict=True):
+            for pair, pointed in zip(chunk, all_pointed, strict=True):
                 answer = pointed.answer
-                if not isinstance(answer, ValueError) and pointed.cells:
-                    _, _, span = next(read)
-                    answer = _joined(answer, span)
-                yield linked, question, answer
+                if isinstance(answer, Answer) and pointed.cells:
+                    answer = _joined(answer, next(read)[2])
+                yield *pair, answer
 
 
 def _joined(cell: Answer, span: Answer | ValueError) -> Answer:

@@ -11,7 +11,7 @@ import os
 import pathlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import supervise_linked
@@ -50,9 +50,8 @@ MODEL = "model"  # the folder of both exported models
 _RANKED = 10  # cells, for each question that the reader learns from
 _READABLE = ("in table", "in passage")
 Location = Literal["in table", "in passage", "missing", "not given"]
-Item = TypeVar("Item")
 # Wraps what takes long, with a name, as tqdm does.
-Progress = Callable[[Iterable[Item], str], Iterable[Item]]
+Progress = Callable[[Iterable[Any], str], Iterable[Any]]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,10 +98,16 @@ class Pipeline:
         folder, names = self.directory / "point_data", list(self.source.splits)
         self._prepare(folder, self.source.task, features, names)
         reports = []
+        locations: dict[str, Location] = {}
+
+        def restricted(name: str) -> Iterator[tuple[LinkedTable, Question]]:
+            for linked, question in self.source.read(name):
+                locations[question.question_id] = answer_location(linked, question)
+                yield restrict_pair(linked, question, inputs.evidence)
+
         for name in names:
-            locations: dict[str, Location] = {}
-            pairs = self._restricted(name, locations)
-            reports.append(self._write(folder, name, task, features, pairs))
+            locations.clear()
+            reports.append(self._write(folder, name, task, features, restricted(name)))
             with complete_text_file(self._locations_file(name)) as file:
                 json.dump(locations, file)
             counts = Counter(locations.values()).most_common()
@@ -143,14 +148,6 @@ class Pipeline:
         report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
         report += f"{summary.counts['whole']} of {summary.num_sized}"
         return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
-
-    def _restricted(
-        self, name: str, locations: dict[str, Location]
-    ) -> Iterator[tuple[LinkedTable, Question]]:
-        """The view that the pointer has of each question; notes where the answers stand."""
-        for linked, question in self.source.read(name):
-            locations[question.question_id] = answer_location(linked, question)
-            yield restrict_pair(linked, question, self.config.inputs.evidence)
 
     def point(self, init_checkpoint: str | None = None) -> str:
         """Trains the pointer, from an encoder's weights, and exports it (section 4.1).
@@ -231,7 +228,7 @@ class Pipeline:
         """Trains on a stage's records and exports the best weights."""
         run = self.directory / stage
         with self.scope():
-            options: dict[str, Any] = {"reset_heads": True} if init_checkpoint else {}
+            options: Any = {"reset_heads": True} if init_checkpoint else {}
             train_run(config, self.directory / f"{stage}_data", run, init_checkpoint, **options)
         stored = run_model(run, max_seq_length=config.max_seq_length)
         export_stored(stored, self.directory / MODEL / exported)
@@ -283,13 +280,11 @@ def answers_report(
     lines += [f"| {what} | {count} |\n" for what, count in counts.items()]
     if not scored:
         return "".join(lines)
-    official = Official(
-        parts={
-            part.replace(" ", "_"): frozenset(id_ for id_ in locations if locations[id_] == part)
-            for part in get_args(Location)
-            if part in locations.values()
-        }
-    )
+    ids = {
+        part.replace(" ", "_"): frozenset(id_ for id_ in locations if locations[id_] == part)
+        for part in get_args(Location)
+    }
+    official = Official(parts={part: of_part for part, of_part in ids.items() if of_part})
     if source.task == "HYBRIDQA":
         with contextlib.suppress(FileNotFoundError):  # the release's reference
             official = read_official(source.task, source.directory, source.splits[name], scored)

@@ -1,7 +1,8 @@
 """A data set, or tables with texts, become a folder of records: the work of `mate-tf data`.
 
 A folder of records has the files of each split (splits.py), a copy of the vocabulary, and
-conversion.json, which says how the records were made.
+conversion.json, which says how the records were made. Examples to pre-train on are drawn of tables
+and their texts, shard by shard; their content depends only on a seed and their table's name.
 
 Apache Beam, of the extra "beam", makes them on any of its runners. The shards are byte for byte
 those that one process writes: an example's place follows from its id.
@@ -9,41 +10,62 @@ those that one process writes: an example's place follows from its id.
 
 import dataclasses
 import functools
+import itertools
+import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
-from mate_tf.datasets.described_tables import DescribedTable, corpus_splits, read_corpus
+import numpy as np
+from absl import logging
+
 from mate_tf.datasets.interactions import interactions_of
 from mate_tf.datasets.json_lines import read_json_lines
-from mate_tf.datasets.tasks import TASKS, Division, folders, read_split, splits_there
+from mate_tf.datasets.tasks import (
+    TASKS,
+    DescribedTable,
+    Division,
+    corpus_splits,
+    folders,
+    read_corpus,
+    read_split,
+    splits_there,
+)
 from mate_tf.features.builder import QUESTIONS_AT_ONCE, FeatureBuilder
-from mate_tf.features.config import FeatureConfig, PretrainingConfig
-from mate_tf.features.masked_lm import MaskedLmBuilder
+from mate_tf.features.config import ConversionError, FeatureConfig, PretrainingConfig
+from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.paths import Path
 from mate_tf.private_apis import import_extra
-from mate_tf.records import pretraining
-from mate_tf.records.conversion import Outcome, Summary, convert_all, outcome_counts
+from mate_tf.records.conversion import (
+    Outcome,
+    Summary,
+    convert_all,
+    kept_counts,
+    outcome_counts,
+)
 from mate_tf.records.conversion_file import conversion_of
-from mate_tf.records.records import record_writer
+from mate_tf.records.records import record_writer, serialize_example
 from mate_tf.records.splits import (
     LEFT_OUT,
     QUESTIONS,
     RECORDS,
     SUFFIXES,
+    Encoded,
+    Spool,
     encode,
     place,
     prepare_folder,
     remove_split,
+    split_file,
     split_files,
     split_writer,
     write_shard,
 )
 from mate_tf.tables.linked_table import plain_table
 from mate_tf.tables.part_of_speech import load_tagger
-from mate_tf.tables.table import Question
+from mate_tf.tables.table import Question, Table
 
 # From items, a name for them and what one is called to the same items, such as a progress bar.
 Progress = Callable[[Iterable[Any], str, str], Iterable[Any]]
@@ -58,7 +80,7 @@ class Creation:
     """The sources of records, and where these go.
 
     Attributes:
-        task: a name in TASKS; for pre-training one of described_tables.LAYOUTS.
+        task: a name in TASKS; for pre-training one of tasks.LAYOUTS.
         input_dir, output_dir: the data set's folder, of JSON Lines also several between commas; and
             the folder to write.
         vocab_file: BERT's or TAPAS's vocabulary.
@@ -179,7 +201,7 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     features = FeatureConfig(max_seq_length=length)
     conversion = conversion_of(creation.task, features, creation.vocab_file, None, division)
     conversion = dataclasses.replace(conversion, pretraining=config)
-    stored_names = [pretraining.split_of_length(name, length) for name in names]
+    stored_names = [split_of_length(name, length) for name in names]
     prepare_folder(creation.output_dir, conversion, stored_names, creation.vocab_file)
     # Parts of the training split have no table in common.
     parts = division.names if division is not None and division.split == "train" else ()
@@ -187,7 +209,7 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     trained = frozenset[str]()
     if held_out and "train" in there:
         trained = frozenset(described.table.table_id for described in corpus("train"))
-    new_builder = functools.partial(pretraining.make_builder, config, creation.vocab_file)
+    new_builder = functools.partial(make_builder, config, creation.vocab_file)
     builder = new_builder() if creation.beam_options is None else None
 
     def create(name: str) -> Summary:
@@ -197,13 +219,11 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
             counts = _draw_with_beam(creation, name, read, config, new_builder)
             return Summary("examples", counts)
         files = (creation.output_dir, name, creation.num_shards)
-        drawn = pretraining.write_split(read(), builder, config, *files)
+        drawn = write_split(read(), builder, config, *files)
         return Summary("examples", sum(creation.progress(drawn, name, "example"), Counter[str]()))
 
-    def remove(name: str) -> None:
-        remove_split(creation.output_dir, pretraining.split_of_length(name, length))
-
-    yield from _create_all(names, create, remove)
+    remove = functools.partial(remove_split, creation.output_dir)
+    yield from _create_all(names, create, lambda name: remove(split_of_length(name, length)))
     yield from (f"not there, {reason}" for reason in absent)
 
 
@@ -219,6 +239,139 @@ def write_interactions(directory: Path, split: str) -> None:
         with record_writer(os.path.join(folder, name + RECORDS), compression="") as writer:
             for interaction in interactions_of(read_json_lines(file)):
                 writer.write(interaction.SerializeToString())
+
+
+class Member(NamedTuple):
+    """An example before it is drawn: its order in the shard, and its number among its table's."""
+
+    order: int
+    copy: int
+    described: DescribedTable
+
+
+def make_builder(config: PretrainingConfig, vocab_file: str) -> MaskedLmBuilder:
+    """The builder of the examples; each worker makes its own."""
+    return MaskedLmBuilder(Wordpiece(vocab_file), config.masked_lm)
+
+
+def placed_members(
+    described: DescribedTable, config: PretrainingConfig, num_shards: int
+) -> Iterator[tuple[int, Member]]:
+    """Yields each example of a table with its shard."""
+    for copy in range(config.dupe_factor):
+        shard, order = place(f"{described.name}_{copy}", config.seed, num_shards)
+        yield shard, Member(order, copy, described)
+
+
+def draw_examples(
+    builder: MaskedLmBuilder, config: PretrainingConfig, members: Iterable[Member]
+) -> Iterator[Mapping[str, np.ndarray] | ConversionError]:
+    """Draws the examples of a shard in order, one for each member, or says why none.
+
+    MaskedLmBuilder.build may replace a table with the next different one in the shard. A table
+    without texts is never replaced, because nothing would tell the right one.
+    """
+    for (_, copy, described), negative in _with_negatives(members):
+        texts = described.texts_with_titles
+        rng = example_rng(f"{described.name}_{copy}", config.seed, builder.config.max_seq_length)
+        try:
+            yield builder.build(described.table, texts, rng, negative if texts else None)
+        except ConversionError as error:
+            logging.debug("left out: %s", error)
+            yield error
+
+
+def draw_shard(
+    builder: MaskedLmBuilder,
+    config: PretrainingConfig,
+    members: Iterable[Member],
+    directory: str,
+    split: str,
+    shard: int | None = None,
+    num_shards: int | None = None,
+) -> Iterator[Counter[str]]:
+    """Writes a shard's examples to its file, which appears at the end, and yields their counts.
+
+    ValueError if two tables have the same name.
+    """
+
+    def distinct() -> Iterator[Member]:
+        before = None
+        for member in members:
+            if member.order == before:
+                raise ValueError(
+                    f"expected a different name for each table of the split {split!r}, got "
+                    f"{member.described.name!r} twice"
+                )
+            before = member.order
+            yield member
+
+    name = split_of_length(split, config.masked_lm.max_seq_length)
+    with record_writer(split_file(directory, name, RECORDS, shard, num_shards)) as writer:
+        for example in draw_examples(builder, config, distinct()):
+            if isinstance(example, ConversionError):
+                yield Counter({"read": 1, f"left out: {example.reason}": 1})
+                continue
+            writer.write(serialize_example(example))
+            counts = kept_counts(int(example["input_mask"].sum()), len(example["input_ids"]))
+            if example["is_random_table"][0]:
+                counts["kept with another table in its table's place"] = 1
+            yield counts
+
+
+def write_split(
+    corpus: Iterable[DescribedTable],
+    builder: MaskedLmBuilder,
+    config: PretrainingConfig,
+    directory: str,
+    split: str,
+    num_shards: int | None = None,
+) -> Iterator[Counter[str]]:
+    """Writes all shards of a split, or one file, and yields the counts of `draw_shard`.
+
+    A temporary file holds the split's tables.
+    """
+    with Spool(num_shards or 1) as spool:
+        for described in corpus:
+            name, table, texts = described
+            fields = {
+                f.name: getattr(table, f.name) for f in dataclasses.fields(table) if f.compare
+            }
+            placed = placed_members(described, config, num_shards or 1)
+            content = json.dumps([name, fields, texts]).encode()
+            spool.add((content, None, None), ((shard, member.order) for shard, member in placed))
+        remove_split(directory, split_of_length(split, config.masked_lm.max_seq_length))
+        for number in range(num_shards or 1):
+            members = itertools.starmap(_restored, spool.read_shard(number))
+            shard = None if num_shards is None else number
+            yield from draw_shard(builder, config, members, directory, split, shard, num_shards)
+
+
+def _restored(order: int, copy: int, stored: Encoded) -> Member:
+    name, fields, texts = json.loads(stored[0] or b"")
+    return Member(order, copy, DescribedTable(name, Table(**fields), tuple(texts)))
+
+
+def split_of_length(split: str, length: int) -> str:
+    """The name of the records of a length, such as "train_128"."""
+    return f"{split}_{length}"
+
+
+def _with_negatives(members: Iterable[Member]) -> Iterator[tuple[Member, Table | None]]:
+    """Each member with the next different table, in a circle; None if all are the same."""
+    waiting = list[Member]()
+    first = other = None  # the first table, and the first that is different
+    for member in members:
+        table = member.described.table
+        first = first or table
+        if waiting and waiting[-1].described.table.table_id != table.table_id:
+            other = other or table
+            yield from ((before, table) for before in waiting)
+            waiting = []
+        waiting.append(member)
+    last = waiting[-1].described.table if waiting else first
+    negative = other if first is None or last is None or first.table_id == last.table_id else first
+    yield from ((before, negative) for before in waiting)
 
 
 def _about_few_tables(pairs: Iterable[tuple[Any, Question]]) -> list[str] | None:
@@ -292,17 +445,15 @@ def write_with_beam(
             shard, order = place(outcome.question.question_id, seed, num_shards)
             yield shard, (order, encode(outcome))
 
-    def write(element: Any) -> None:
-        shard, parts = element
-        in_order = sorted((part for part in parts if part is not None), key=lambda part: part[0])
-        write_shard(directory, split, in_order, shard, num_shards, suffixes)
+    def write(_: None, shard: int, parts: Iterable[Any]) -> None:
+        write_shard(directory, split, parts, shard, num_shards, suffixes)
 
     def all_placed(items: Any) -> Any:
         batches = items | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
         return batches | "Make" >> _step(new, placed)
 
     remove_old = functools.partial(remove_split, directory, split, suffixes)
-    return _run_pipeline(creation, read, all_placed, beam.Map(write), remove_old)
+    return _run_pipeline(creation, read, all_placed, lambda: None, write, remove_old)
 
 
 def _draw_with_beam(
@@ -319,22 +470,17 @@ def _draw_with_beam(
     beam = import_extra("apache_beam", "beam", "to convert with Beam")
     directory, num_shards = creation.output_dir, creation.num_shards or 1
 
-    def write(builder: MaskedLmBuilder, element: Any) -> Iterator[Any]:
-        shard, group = element
-        members = [member for member in group if member is not None]
-        members.sort(key=lambda member: member.order)
+    def write(builder: MaskedLmBuilder, shard: int, members: Iterable[Member]) -> None:
         where = (directory, split, shard, num_shards)
-        for counts in pretraining.draw_shard(builder, config, members, *where):
+        for counts in draw_shard(builder, config, members, *where):
             count_in_beam(counts)
-        yield shard
 
     def placed(tables: Any) -> Any:
-        members = pretraining.placed_members
-        return tables | beam.FlatMap(lambda table: members(table, config, num_shards))
+        return tables | beam.FlatMap(lambda table: placed_members(table, config, num_shards))
 
-    stored_name = pretraining.split_of_length(split, config.masked_lm.max_seq_length)
+    stored_name = split_of_length(split, config.masked_lm.max_seq_length)
     remove_old = functools.partial(remove_split, directory, stored_name)
-    return _run_pipeline(creation, read, placed, _step(new_builder, write), remove_old)
+    return _run_pipeline(creation, read, placed, new_builder, write, remove_old)
 
 
 def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
@@ -363,14 +509,16 @@ def _run_pipeline(
     creation: Creation,
     read: Callable[[], Iterable[Any]],
     placed: Callable[[Any], Any],
-    write: Any,
+    new: Callable[[], Any],
+    write: Callable[[Any, int, Iterable[Any]], None],
     remove_old: Callable[[], None],
 ) -> Counter[str]:
     """Reads, places in shards, and writes each shard; returns the sums of the counters.
 
     One worker calls `read`, which gives the items. `placed` makes of a collection of them one of
-    pairs, a shard and what belongs in it; `write` is the step that writes a shard with its members,
-    of which one is None. `remove_old` removes what was there before, once the pipeline is made.
+    pairs, a shard and a member, whose first item is its order there. `write`, with what a worker
+    has got from `new`, writes a shard with its members in order. `remove_old` removes what was
+    there before, once the pipeline is made.
     """
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter
@@ -386,7 +534,15 @@ def _run_pipeline(
     # A shard without examples is written too.
     empty = [(shard, None) for shard in range(creation.num_shards or 1)]
     shards = pipeline | "Shards" >> beam.Create(empty)
-    _ = (placed(inputs), shards) | beam.Flatten() | beam.GroupByKey() | "Write" >> write
+
+    def write_in_order(made: Any, element: Any) -> Iterator[int]:
+        shard, group = element
+        members = (member for member in group if member is not None)
+        write(made, shard, sorted(members, key=lambda member: member[0]))
+        yield shard
+
+    grouped = (placed(inputs), shards) | beam.Flatten() | beam.GroupByKey()
+    _ = grouped | "Write" >> _step(new, write_in_order)
     # Old files go before new ones appear, so that they are never together.
     remove_old()
     result = pipeline.run()

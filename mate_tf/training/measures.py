@@ -13,7 +13,7 @@ import numpy as np
 import tensorflow as tf
 
 from mate_tf.answers.inference import divided
-from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
+from mate_tf.evaluation.predictions import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.models.classification import SequenceClassification
 from mate_tf.models.masked_lm import MaskedLanguageModel

@@ -24,7 +24,7 @@ from mate_tf.answers.answer import Answer
 from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.datasets.json_lines import read_json_lines
 from mate_tf.datasets.tasks import TASKS
-from mate_tf.evaluation.report import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
+from mate_tf.evaluation.predictions import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.token_features import TokenFeatures

@@ -9,7 +9,7 @@ import pytest
 
 from mate_tf.command_line import arguments, ask, data
 from mate_tf.command_line.main import COMMANDS, main
-from mate_tf.datasets import described_tables, tasks
+from mate_tf.datasets import tasks
 from mate_tf.page.page import EXAMPLES
 from mate_tf.serving import loading
 from mate_tf.tables.table import Table
@@ -35,7 +35,7 @@ def test_every_command_explains_itself_with_examples(capsys, name):
 def test_data_sets_are_those_that_there_are(capsys):
     for name in (*tasks.TASKS, *data.LAYOUTS):
         assert data.task_name(name) == name
-    assert set(data.LAYOUTS) < set(described_tables.LAYOUTS)
+    assert set(data.LAYOUTS) < set(tasks.LAYOUTS)
     with pytest.raises(SystemExit):
         main(["data", "--task=WQT", "--input-dir=a", "--output-dir=b"])
     assert "expected one of WTQ, SQA, " in capsys.readouterr().err

@@ -5,15 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from mate_tf.datasets.described_tables import read_corpus
 from mate_tf.datasets.hybridqa import read_hybridqa, read_hybridqa_reference
 from mate_tf.datasets.interactions import read_interactions
 from mate_tf.datasets.json_lines import read_json_lines, read_linked_json_lines
-from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
-from mate_tf.datasets.tasks import read_sst2
+from mate_tf.datasets.tasks import read_corpus, read_sst2
 from mate_tf.datasets.wikisql import read_wikisql
-from mate_tf.datasets.wtq import read_wtq
+from mate_tf.datasets.wtq import read_sqa, read_wtq
 
 
 class Release(NamedTuple):

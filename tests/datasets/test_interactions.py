@@ -11,14 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from experiments.synthesis.creation import read_sources
-from mate_tf.datasets.described_tables import read_corpus
 from mate_tf.datasets.interactions import (
     interactions_of,
     message_class,
     read_interactions,
     read_messages,
 )
-from mate_tf.datasets.tasks import splits_there
+from mate_tf.datasets.tasks import read_corpus, splits_there
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.records.splits import read_questions

@@ -1,7 +1,7 @@
 import pytest
 
-from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.supervision import SupervisionError, check_supervision
+from mate_tf.datasets.wtq import read_sqa
 
 HEADER = "id\tannotator\tposition\tquestion\ttable_file\tanswer_coordinates\tanswer_text\n"
 EXTENDED = HEADER.rstrip("\n") + "\taggregation\tfloat_answer\tclass_index\n"

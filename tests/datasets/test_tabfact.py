@@ -44,14 +44,6 @@ def test_reads_statements_with_class_table_and_caption(release):
     assert pairs == list(read_tabfact(release, "val"))
 
 
-def test_parts_of_the_test_split_are_read_by_their_lists_of_tables(release):
-    entries = {"1-2.html.csv": SO, "1-1.html.csv": ENTRY}
-    write(release, "tokenized_data/test_examples.json", entries)
-    write(release, "data/complex_test_id.json", ["1-1.html.csv"])
-    tables = [table.table_id for table, _ in read_tabfact(release, "complex_test")]
-    assert tables == ["1-1.html.csv"] * 3
-
-
 def test_original_reads_what_was_collected_without_captions(release):
     write(release, "collected_data/r1_training_all.json", {"1-1.html.csv": ENTRY})
     write(release, "collected_data/r2_training_all.json", {"1-2.html.csv": [["so"], [1], "x"]})

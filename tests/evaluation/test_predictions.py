@@ -1,4 +1,4 @@
-"""Answers in a file, and the model's own answers as the history of what is asked next."""
+"""Answers in a file and in tables, and the model's own as the history of what is asked next."""
 
 import json
 
@@ -6,12 +6,16 @@ import pytest
 
 from mate_tf.answers.answer import Answer, SelectedCell
 from mate_tf.evaluation.predictions import (
+    ShownAnswer,
     answer_sequences,
+    answers_table,
+    confusion_table,
+    evaluations_table,
+    find_kinds,
     match_predictions,
     read_predictions,
     write_predictions,
 )
-from mate_tf.evaluation.report import find_kinds
 from mate_tf.tables.table import Question, Table
 from tests.small import cases
 
@@ -191,3 +195,32 @@ def test_kinds_are_of_the_answers_of_ids_or_of_a_file(tmp_path):
     path.write_text('["hard"]')
     with pytest.raises(ValueError, match=r"object of question ids and kinds in .*kinds"):
         find_kinds(str(path), predictions)
+
+
+def test_a_row_is_what_was_right_and_a_column_what_was_said():
+    table = confusion_table(["b", "a", "b", "c"], ["a", "a", "b", "no answer"], ["a", "b"])
+    assert table.splitlines() == [
+        r"| gold \ predicted | a | b | c | no answer |",
+        "| --- | --- | --- | --- | --- |",
+        "| a | 1 | 0 | 0 | 0 |",
+        "| b | 1 | 1 | 0 | 0 |",
+        "| c | 0 | 0 | 0 | 1 |",
+        "| no answer | 0 | 0 | 0 | 0 |",
+    ]
+
+
+def test_an_answer_is_a_row_whatever_its_texts_hold():
+    answers = [ShownAnswer("who |\n won?", "x", "y", [(2, 0), (3, 1)], False)]
+    assert answers_table(answers).splitlines()[2:] == [
+        r"| who \| won? | x | y | (2, 0), (3, 1) | no |"
+    ]
+
+
+def test_an_evaluation_is_a_row():
+    evaluations = [{"step": 20, "loss": 1.5}, {"step": 40, "loss": 1, "f1": 0.33333}]
+    assert evaluations_table(evaluations).splitlines() == [
+        "| step | loss | f1 |",
+        "| --- | --- | --- |",
+        "| 20 | 1.5000 |  |",
+        "| 40 | 1.0000 | 0.3333 |",
+    ]

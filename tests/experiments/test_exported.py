@@ -20,14 +20,14 @@ from experiments.exported.finish import finish
 from experiments.exported.prepare import pack, prepare
 from experiments.exported.programs import run_of
 from experiments.exported.train import LENGTHS, MASK, TIMES, Examples, batches
-from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.datasets.json_lines import read_json_lines
+from mate_tf.datasets.tasks import DescribedTable
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, write_conversion
-from mate_tf.records.pretraining import make_builder, write_split
+from mate_tf.records.creation import make_builder, write_split
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.training.config import (

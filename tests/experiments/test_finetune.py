@@ -1,6 +1,5 @@
 """The binary from the outside: a run, its refusals; and the presets."""
 
-import dataclasses
 import json
 import re
 import shutil
@@ -11,7 +10,6 @@ import tensorflow as tf
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.features.config import FeatureConfig
 from mate_tf.pointr.answering import PointRConfig
-from mate_tf.presets import ARCHITECTURE_PRESETS, with_architecture
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.tables.table import Question, Table
@@ -131,14 +129,6 @@ def test_an_architecture_replaces_the_configs_and_a_linformer_takes_the_length_o
         length = int(lengths[-1]) if lengths else 4096
         assert (attention.sequence_length, attention.projected_length) == (length, 256)
         assert (config.max_seq_length, config.length_buckets) == (length, ())
-
-
-@pytest.mark.parametrize("name", ARCHITECTURE_PRESETS)
-def test_every_architecture_goes_with_a_config(name):
-    config, changed = find_config("wtq_minilm"), make_config("wtq_minilm", name, [])
-    if not changed.encoder.fixed_length:
-        encoder = with_architecture(config.encoder, name)
-        assert changed == dataclasses.replace(config, encoder=encoder)
 
 
 @pytest.mark.medium

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mate_tf.datasets.sqa import read_sqa
 from mate_tf.datasets.tabfact import read_tabfact
+from mate_tf.datasets.wtq import read_sqa
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError
 from mate_tf.features.normalization import (

@@ -1,8 +1,9 @@
-"""How a cell that is pointed to and a span that is read become an answer."""
+"""What each stage of PointR sees, and how a cell and a span that is read become an answer."""
 
 import dataclasses
 
 import pytest
+from hypothesis import given
 
 from mate_tf.answers.answer import Answer, SelectedCell, no_answer
 from mate_tf.pointr.answering import (
@@ -10,12 +11,16 @@ from mate_tf.pointr.answering import (
     Pointer,
     PointingInputs,
     PointR,
+    cell_table,
+    cell_text,
     load_pointr,
     reading_cells,
+    restrict,
+    restrict_pair,
 )
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
-from tests.datasets.linked_tables import BERGEN, CITIES
+from tests.datasets.linked_tables import BERGEN, CITIES, NORWAY, OSLO, linked_tables
 from tests.small import cases
 
 QUESTION = Question("where does rain fall ?", "q1", ("rain",))
@@ -86,16 +91,16 @@ def test_the_pointer_of_passages_alone_points_into_them():
     assert table.rows == ((f" : {BERGEN.text}",),)
 
 
-NORWAY = Question("?", "q", ("norway",))  # in four cells
+IN_NORWAY = Question("?", "q", ("norway",))  # in four cells
 
 
 @cases(
     "answer, question, read",
     # The best of those that hold the answer.
-    (cell(0, 2, 0.5, cell(1, 1, 0.3), cell(0, 0, 0.2)), NORWAY, (1, 1)),
+    (cell(0, 2, 0.5, cell(1, 1, 0.3), cell(0, 0, 0.2)), IN_NORWAY, (1, 1)),
     # The first in the table, where none of the ranked ones does.
-    (cell(0, 2, 0.5, cell(1, 2, 0.3)), NORWAY, (0, 0)),
-    (ValueError("too long"), NORWAY, (0, 0)),
+    (cell(0, 2, 0.5, cell(1, 2, 0.3)), IN_NORWAY, (0, 0)),
+    (ValueError("too long"), IN_NORWAY, (0, 0)),
     # The best one, where no cell does.
     (cell(0, 2, 0.5), Question("?", "q", ("Lima",)), (0, 2)),
     # Of several answers those that the cell holds.
@@ -125,3 +130,46 @@ def test_a_table_without_passages_is_answered():
 def test_a_folder_that_is_no_pointr_is_refused(tmp_path):
     with pytest.raises(FileNotFoundError, match=r"expected pointr\.json in .*found none"):
         load_pointr(tmp_path)
+
+
+def test_a_table_or_its_passages_are_taken_away():
+    question = Question("?", answer_coordinates=((0, 1),))
+    assert restrict_pair(CITIES, question, "both") == (CITIES, question)
+    alone = restrict(dataclasses.replace(CITIES, dead_links=("x",)), "table")
+    assert alone.table == CITIES.table and alone.dead_links == ("x",)
+    assert not list(alone.distinct_passages())
+    # Passages are a row each, and cells of another table are forgotten.
+    alone, asked = restrict_pair(CITIES, question, "passages")
+    assert alone == restrict(CITIES, "passages")
+    assert alone.table.rows == (("",),) * 3
+    assert [row[0] for row in alone.passages] == [(OSLO,), (NORWAY,), (BERGEN,)]
+    assert alone.table.table_id == CITIES.table.table_id
+    assert asked == dataclasses.replace(question, answer_coordinates=())
+
+
+@given(linked_tables())
+def test_what_is_left_of_any_table_is_a_table(linked):
+    assert [*restrict(linked, "passages").distinct_passages()] == [*linked.distinct_passages()]
+    without = restrict(restrict(linked, "table"), "passages")
+    assert without.table.rows == (("",),)
+
+
+def test_a_cell_is_read_with_all_of_its_passages_and_inputs_are_within_their_range():
+    assert cell_text(CITIES, 0, 0) == f"Oslo : {OSLO.text}"
+    assert cell_text(CITIES, 1, 2) == "291940"
+    table = cell_table(CITIES, 0, 1)
+    assert table.header == ("",)
+    assert table.rows == ((f"Norway : {NORWAY.text}",),)
+    message = "expected evidence 'both', 'table' or 'passages', got 'text'"
+    with pytest.raises(ValueError, match=message):
+        PointingInputs(evidence="text")
+    with pytest.raises(ValueError, match="expected num_sentences of at least 0, got -1"):
+        PointingInputs(num_sentences=-1)
+
+
+def test_the_number_of_sentences_is_the_configs():
+    question = Question("a city with rain in Bergen ?")
+    for number in (0, 1, 2):
+        table = PointingInputs(num_sentences=number).expand(CITIES, question)
+        said = " ".join(" ".join(row) for row in table.expansions)
+        assert said.count(" .") == number  # at the end of each sentence

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.datasets.described_tables import DescribedTable
+from mate_tf.datasets.tasks import DescribedTable
 from mate_tf.features.config import MaskedLmConfig, PretrainingConfig
 from mate_tf.features.masked_lm import MaskedLmBuilder, example_rng
-from mate_tf.records import pretraining
+from mate_tf.records import creation as pretraining
 from mate_tf.records.batches import read_records
 from mate_tf.records.splits import split_files
 from mate_tf.tables.table import Table

@@ -9,14 +9,14 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
-from mate_tf.datasets.described_tables import DescribedTable
+from mate_tf.datasets.tasks import DescribedTable
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.presets import with_architecture
 from mate_tf.records.batches import read_records
 from mate_tf.records.conversion_file import conversion_of, write_conversion
-from mate_tf.records.pretraining import make_builder, write_split
+from mate_tf.records.creation import make_builder, write_split
 from mate_tf.tables.table import Table
 from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTrainingConfig
 from mate_tf.training.examples import build_model, make_task

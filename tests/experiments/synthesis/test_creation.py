@@ -11,9 +11,8 @@ from experiments.synthesis import LAYOUTS, MADE
 from experiments.synthesis.creation import Files, read_sources, write_questions, write_statements
 from experiments.synthesis.questions import QuestionsConfig
 from experiments.synthesis.statements import StatementsConfig
-from mate_tf.datasets.described_tables import DescribedTable
 from mate_tf.datasets.json_lines import read_json_lines
-from mate_tf.datasets.tasks import TASKS
+from mate_tf.datasets.tasks import TASKS, DescribedTable
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
 from mate_tf.records.conversion import convert_all
@@ -113,17 +112,6 @@ def test_made_tables_need_a_number_and_no_folder(files):
         dataclasses.replace(files, input_dir="")
 
 
-def test_a_file_that_is_not_complete_is_not_there(files, tmp_path):
-    def interrupted(tables, *_):
-        yield next(iter(tables))
-        raise KeyboardInterrupt("while reading")
-
-    files = dataclasses.replace(files, output_dir=str(tmp_path), progress=interrupted)
-    with pytest.raises(KeyboardInterrupt, match="while reading"):
-        write_statements(files, STATEMENTS, ["synthetic"])
-    assert not list(tmp_path.iterdir())
-
-
 @cases(
     "changes, kinds, message",
     ({}, ["other"], r"expected kinds of .*synthetic.*, got \['other'\]"),
@@ -160,7 +148,7 @@ def test_few_tables_leave_no_part_empty_and_no_file_of_an_earlier_run(files, tmp
 
 @cases(
     "kind, release, sources",
-    # For TEXTS see tests/datasets/test_described_tables.py.
+    # For TEXTS see tests/datasets/test_tasks.py.
     ("WTQ", "WTQ", [("csv/0.csv", ())]),
     ("TABLES", "WTQ", [("csv/0.csv", ()), ("data/random-split-1-train.tsv", ())]),
     ("TABFACT", "TabFact", [("t.csv", ("so",))]),

@@ -81,7 +81,7 @@ def answer_rows(drawn, table: Table) -> set[int]:
         if name in drawn.cells and "T" in drawn.columns
     }
     form = drawn.form
-    if form.startswith(("fact", "row", "header")):
+    if form == "has" or form.startswith(("fact", "row", "header")):
         return {drawn.cells["a"][0]}
     if form.endswith("not_like"):
         return set(every) - where
@@ -96,20 +96,11 @@ def answer_rows(drawn, table: Table) -> set[int]:
         return {r for r in every if table.rows[r][column] == table.rows[row][column]}
     if form in ("difference", "is_equal") or form.startswith(("comparison", "is_")):
         return {row for row, _ in (drawn.cells["a"], drawn.cells["b"])}
-    if form.endswith("_where") or form in (
-        "look_up",
-        "select",
-        "count",
-        "count_of_value",
-        "exists",
-    ):
-        return where
-    if form.startswith(("count_fact", "share_of_rows")):
+    of_value = "look_up", "select", "count", "count_of_value", "exists", "share_of_rows"
+    if form.endswith("_where") or form in of_value or form.startswith("count_fact"):
         return where
     if form in ("distinct", "count_all", "sum", "average"):
         return set(every)
-    if form == "has":
-        return {drawn.cells["a"][0]}
     if form.endswith("having"):
         said = "no" if "not_" in form else "yes"
         return {row for row in every if text(row, "K") == said}
@@ -129,11 +120,10 @@ def answer_rows(drawn, table: Table) -> set[int]:
         expected = [min(numbers.values()), max(numbers.values())]
         assert sorted(map(value, drawn.rows)) == expected
         return set(drawn.rows)
+    ordered = sorted(numbers, key=lambda row: numbers[row], reverse=form.endswith("_most"))
     if form.startswith("ranked"):
-        ordered = sorted(numbers, key=lambda row: numbers[row], reverse=form == "ranked_most")
         return {ordered["1234".index(PLACES[drawn.words["p"]])]}
     if form.startswith("top"):
-        ordered = sorted(numbers, key=lambda row: numbers[row], reverse=form == "top_most")
         return set(ordered[: {"2": 2, "two": 2}.get(drawn.words["t"], 3)])
     said = drawn.words["t"].replace(",", "") if form.endswith("round") else quoted("v")
     sign = 1 if "_more_" in form else -1
@@ -282,9 +272,6 @@ def test_every_form_has_its_places():
     for form in (form for forms in (*FORMS.values(), *HELD_OUT.values()) for form in forms):
         assert not any(set("<|>") & set(said) for said in wordings(form))
         assert form.format(who="who", **known).strip()
-
-
-def test_a_pair_of_forms_has_each_side_s_words():
     assert FORMS["beyond_less_date"][0] == "{who} was before {v} ?"
     assert "{who} tops the list ?" in FORMS["position_first"]
     assert not [form for forms in FORMS.values() for form in forms if set("[]/") & set(form)]
