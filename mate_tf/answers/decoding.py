@@ -29,13 +29,13 @@ from mate_tf.answers.answer import (
     Answer,
     RowFrom,
     SelectedCell,
-    TokenFacts,
+    TableFacts,
     answer_of_cells,
     is_repeated,
     no_answer,
 )
 from mate_tf.answers.calibration import sigmoid, softmax
-from mate_tf.answers.row_words import RowFacts, row_in_words, rows_of_all
+from mate_tf.answers.row_words import row_in_words, rows_of_all
 from mate_tf.features.english import says
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -187,9 +187,8 @@ def decode_cells(
 
     row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
     # TAPAS's own operators do not ask for facts.
-    facts = _token_facts(asked, cells) if len(operators) > len(TAPAS_OPERATORS) else None
-    rules = facts if config.plain_answers and asked.questions else None
-    relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
+    facts = _table_facts(asked, cells) if len(operators) > len(TAPAS_OPERATORS) else None
+    is_plain = config.plain_answers and len(asked.questions) > 0
     threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
     thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
     likeliest = aggregations.argmax(axis=1)  # [B]
@@ -210,30 +209,28 @@ def decode_cells(
         possible = np.bincount(cells.examples, probabilities > 0.0, len(tables)).astype(np.int64)
         number[is_of_two] = np.clip(possible[is_of_two], 1, 2)
         thresholds[is_of_two] = np.inf
-        if config.plain_answers and asked.questions:
+        if is_plain:
             asks_for_one = [
                 not _asks_for_several(text.lower(), bool(follows))
                 for text, follows in itertools.zip_longest(asked.questions, asked.follow_ups)
             ]
             is_one = (likeliest == _NONE) & asks_for_one  # [B]
             thresholds[is_one] = SURE
-            if rules is not None:
+            if facts is not None:
                 for example in np.flatnonzero(is_one).tolist():
-                    row_facts = _row_facts(asked, cells, rules, relations, example)
-                    if named := _named_row(asked, cells, row_facts, example, probabilities):
+                    if named := _named_row(asked, cells, facts[example], example, probabilities):
                         thresholds[example] = np.inf
                         row_from[example] = "both" if named[0] == named[1] else "words"
                         for values in (probabilities, in_columns, with_columns):
                             values[named] = values[named[::-1]]
     thresholds = thresholds[cells.examples]  # [K]
     selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
-    if rules is not None:
+    if facts is not None and is_plain:
         for example, operator in enumerate(chosen):
             if example in row_from or operator not in _FEWEST:
                 continue
             part = cells.table_slice(example)
-            row_facts = _row_facts(asked, cells, rules, relations, example)
-            rows = rows_of_all(asked.questions[example], row_facts, _FEWEST[operator])
+            rows = rows_of_all(asked.questions[example], facts[example], _FEWEST[operator])
             meets_all = _in_likeliest_column(rows, probabilities[part], tables[example].num_columns)
             if meets_all is not None:
                 selected[part], row_from[example] = meets_all, "words"
@@ -260,7 +257,7 @@ def decode_cells(
             aggregations[index],
             operators,
             selected_in_columns[part],
-            facts and facts.select_table(part, index),
+            facts and facts[index],
             None if with_rows is None else with_rows[part],
             selected_in_row[part],
         )
@@ -274,23 +271,6 @@ def decode_cells(
         else:
             answers.append(dataclasses.replace(answer, alternatives=others))
     return answers
-
-
-def _row_facts(
-    asked: Asked, cells: BodyCells, facts: TokenFacts, relations: np.ndarray, index: int
-) -> RowFacts:
-    """The facts of an example's table; the relations are float64 [K]."""
-    table, part = asked.given_tables[index], cells.table_slice(index)
-    width = table.num_columns
-    cell_facts = facts.mentioned, cells.num_tokens, facts.ranks, facts.positions, relations
-    mentioned, num_tokens, ranks, positions, relations = (
-        values[part].reshape(-1, width) for values in cell_facts
-    )
-    is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
-    names = facts.names[index, :width]
-    return RowFacts(
-        mentioned, num_tokens, ranks, positions, names, is_time, relations, table.header, table.rows
-    )
 
 
 def _in_likeliest_column(
@@ -314,14 +294,14 @@ def _asks_for_several(text: str, follows_up: bool) -> bool:
 
 
 def _named_row(
-    asked: Asked, cells: BodyCells, facts: RowFacts, index: int, probabilities: np.ndarray
+    asked: Asked, cells: BodyCells, facts: TableFacts, index: int, probabilities: np.ndarray
 ) -> list[int]:
     """The likeliest cell of an example, and that of its column in the row that the words name.
 
     Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
     words allow its row.
     """
-    part, width = cells.table_slice(index), len(facts.header)
+    part, width = cells.table_slice(index), len(facts.names)
     row, column = divmod(int(probabilities[part].argmax()), width)
     named = row_in_words(asked.questions[index], facts, column)
     if named is None:
@@ -332,8 +312,8 @@ def _named_row(
     return [best, chosen] if cells.num_tokens[chosen] and (is_selected or is_open) else []
 
 
-def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
-    """The facts of all body cells, float64 [K], and of all headers."""
+def _table_facts(asked: Asked, cells: BodyCells) -> list[TableFacts]:
+    """The facts of each table."""
     features = asked.features.map(np.asarray)
     is_question = (features.segment_ids == 0) & (features.input_mask > 0)  # [B, S]
     mentioned, positions = np.zeros((2, *is_question.shape))
@@ -344,20 +324,26 @@ def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
         nearest = np.searchsorted(words, ids).clip(max=len(words) - 1)
         mentioned[index] = words[nearest] == ids
         positions[index] = first[nearest] * mentioned[index]
-    shares = np.maximum(mean_by_cell(mentioned, cells), 0.0)
     in_header = (features.column_ids > 0) & (features.row_ids == 0) & (features.input_mask > 0)
-    width = max(table.num_columns for table in asked.given_tables)
-    columns = np.arange(len(mentioned))[:, np.newaxis] * width + features.column_ids - 1  # [B, S]
-    counts, sums = (
-        np.bincount(columns[in_header], weights, len(mentioned) * width)
-        for weights in (None, mentioned[in_header])
-    )
-    return TokenFacts(
-        np.maximum(mean_by_cell(features.column_ranks, cells), 0.0),
+    shares = np.maximum(mean_by_cell(mentioned, cells), 0.0)
+    by_cell = (  # [K] each
         shares,
+        cells.num_tokens,
+        np.maximum(mean_by_cell(features.column_ranks, cells), 0.0),
         np.maximum(mean_by_cell(positions, cells), 0.0) / np.where(shares > 0, shares, 1.0),
-        (sums / np.maximum(counts, 1)).reshape(len(mentioned), width),
+        mean_by_cell(features.numeric_relations, cells),
     )
+    facts = []
+    for index, table in enumerate(asked.given_tables):
+        part, width = cells.table_slice(index), table.num_columns
+        *grids, relations = (values[part].reshape(-1, width) for values in by_cell)
+        columns = features.column_ids[index, in_header[index]] - 1
+        counts, sums = (
+            np.bincount(columns, weights, width)
+            for weights in (None, mentioned[index, in_header[index]])
+        )
+        facts.append(TableFacts(table, *grids, sums / np.maximum(counts, 1), relations))
+    return facts
 
 
 def _cell_probabilities(
@@ -419,7 +405,7 @@ class CellProbabilities(NamedTuple):
     aggregations: np.ndarray  # float64 [A]
     operators: tuple[str, ...]
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
-    facts: TokenFacts | None = None
+    facts: TableFacts | None = None
     with_rows: np.ndarray | None = None  # float64 [k], as with_columns; None without rows' scores
     selected_in_row: np.ndarray | None = None  # bool [k], those of the likeliest row
 

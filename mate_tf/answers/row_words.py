@@ -10,11 +10,11 @@ Shapes: R rows and C columns of a table.
 """
 
 import re
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
+from mate_tf.answers.answer import TableFacts
 from mate_tf.features import english
 from mate_tf.features.english import says
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
@@ -38,20 +38,6 @@ _RANKS = re.compile(r"\b(?:rank\w*|pos|position|place|no|finish\w*|seed|result|s
 _NUMBERED = re.compile(r"[a-z]{4,} \d+")  # a name with a number, not the value of a question
 
 
-class RowFacts(NamedTuple):
-    """Facts about a table from its tokens, as of `TokenFacts`, and its cells."""
-
-    mentioned: np.ndarray  # float64 [R, C]
-    num_tokens: np.ndarray  # int64 [R, C]
-    ranks: np.ndarray  # float64 [R, C]
-    positions: np.ndarray  # float64 [R, C]
-    names: np.ndarray  # float64 [C]
-    is_time: np.ndarray  # bool [C], whether a column has dates or times of day
-    relations: np.ndarray  # float64 [R, C], the bits of `numeric_relations`, others where no number
-    header: Sequence[str]
-    cells: Sequence[Sequence[str]]  # the texts of the body, R rows of C
-
-
 class NamedRow(NamedTuple):
     """The row that words name."""
 
@@ -59,7 +45,7 @@ class NamedRow(NamedTuple):
     possible: np.ndarray  # bool [R], rows that the words allow; a sure model keeps its row there
 
 
-def row_in_words(question: str, facts: RowFacts, column: int) -> NamedRow | None:
+def row_in_words(question: str, facts: TableFacts, column: int) -> NamedRow | None:
     """The row that the words name for an answer in a column; None for none or several."""
     text = question.lower()
     nth = next((n for words, n in _NTH.items() if says(text, words)), 1)
@@ -83,25 +69,29 @@ def row_in_words(question: str, facts: RowFacts, column: int) -> NamedRow | None
     return None if row is None else NamedRow(row, among & (nth == 1))
 
 
-def _extreme(text: str, facts: RowFacts, column: int, among: np.ndarray, nth: int) -> int | None:
+def _extreme(text: str, facts: TableFacts, column: int, among: np.ndarray, nth: int) -> int | None:
     """The row with the nth largest or smallest value in the column that is meant, among some rows.
 
     It is the column that is mentioned, or else the one of the kind, or that of times.
     """
     is_ranked = (facts.ranks > 0).mean(axis=0) >= _RANKED  # [C]
-    is_place = np.array([_RANKS.search(name.lower()) is not None for name in facts.header])
+    names = [name.lower() for name in facts.table.header]
+    is_place = np.array([_RANKS.search(name) is not None for name in names])
     is_of_kind = columns_of_kind(text, facts)
-    is_time = facts.is_time | [english.is_of_times(name.lower()) for name in facts.header]
-    for more, less, names in (
+    is_time = [
+        facts.table.column(index).kind in ("date", "time") or english.is_of_times(name)
+        for index, name in enumerate(names)
+    ]
+    for more, less, shares in (
         ("most", "least", np.where(is_place, 0.0, facts.names)),
         ("most", "least", np.where(is_of_kind & ~is_place, _NAMED + facts.names, 0.0)),
         ("latest", "earliest", np.where(is_time, _NAMED + facts.names, 0.0)),
     ):
         is_most, is_least = says(text, more), says(text, less)
-        names = np.where(is_ranked, names, 0.0)
-        if is_most == is_least or names.max(initial=0.0) < _NAMED:
+        shares = np.where(is_ranked, shares, 0.0)
+        if is_most == is_least or shares.max(initial=0.0) < _NAMED:
             continue
-        by = np.flatnonzero(names == names.max())
+        by = np.flatnonzero(shares == shares.max())
         by = by[by != column] if len(by) > 1 else by
         if len(by) != 1 or by[0] == column:
             return None
@@ -113,16 +103,15 @@ def _extreme(text: str, facts: RowFacts, column: int, among: np.ndarray, nth: in
     return None
 
 
-def columns_of_kind(text: str, facts: RowFacts) -> np.ndarray:
+def columns_of_kind(text: str, facts: TableFacts) -> np.ndarray:
     """The columns of a kind that a question in lower case speaks of, bool [C]."""
     kinds = english.kinds_named(text)
-    texts = [
-        f"{name} {cell}".lower() for name, cell in zip(facts.header, facts.cells[0], strict=True)
-    ]
+    first_rows = zip(facts.table.header, facts.table.rows[0], strict=True)
+    texts = [f"{name} {cell}".lower() for name, cell in first_rows]
     return np.array([any(english.is_of_kind(it, kind) for kind in kinds) for it in texts])
 
 
-def rows_beyond(question: str, facts: RowFacts) -> np.ndarray | None:
+def rows_beyond(question: str, facts: TableFacts) -> np.ndarray | None:
     """The rows with more or less than the value that the question names, or between two values.
 
     They are a part of the table, bool [R], by the column whose name is mentioned, or that is of the
@@ -150,7 +139,7 @@ def rows_beyond(question: str, facts: RowFacts) -> np.ndarray | None:
     return None if column is None else rows[:, column]
 
 
-def rows_of_all(question: str, facts: RowFacts, fewest: int) -> np.ndarray | None:
+def rows_of_all(question: str, facts: TableFacts, fewest: int) -> np.ndarray | None:
     """The rows that meet all conditions of the question, or those beyond its value: bool [R].
 
     A condition is a column with a cell that is mentioned whole, or a value that rows are beyond. It
@@ -162,7 +151,7 @@ def rows_of_all(question: str, facts: RowFacts, fewest: int) -> np.ndarray | Non
     beyond = rows_beyond(question, facts)
     if says(question.lower(), "not", "or", "but") or (beyond is None and not fewest):
         return beyond
-    cells = np.array([[cell.lower() for cell in row] for row in facts.cells], object)
+    cells = np.array([[cell.lower() for cell in row] for row in facts.table.rows], object)
     is_mentioned = (facts.mentioned >= 1.0) & (np.vectorize(len)(cells) > 1)  # [R, C]; A is not "a"
     if beyond is not None:  # not the value itself
         is_name = np.vectorize(lambda cell: _NUMBERED.fullmatch(cell) is not None)(cells)
