@@ -76,7 +76,7 @@ class Answer:
         note: why nothing was computed from the cells, such as unlike units; "" otherwise.
         assumed: sentences that say what was assumed about the table and the columns of the cells.
         absence: how likely the table does not answer the question, as the model has it.
-        row_from: "words" where the question's words name the row (row_words.py) and the model had
+        row_from: "words" where the question's words name the row (views.py) and the model had
             another, "both" where it had the same, "" where they name none.
         rows: the rows of the table that a follow-up was about; None for all.
     """

@@ -5,7 +5,7 @@ import re
 import numpy as np
 
 from mate_tf.answers.answer import TableFacts
-from mate_tf.answers.row_words import row_in_words, rows_beyond, rows_of_all
+from mate_tf.answers.views import row_in_words, rows_beyond, rows_of_all
 from mate_tf.tables.table import Table
 from tests.small import cases, stored_cases
 
