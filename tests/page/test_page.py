@@ -10,9 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.page.app import import_gradio
-from mate_tf.page.page import DEFAULTS, EXAMPLES, Page
-from mate_tf.page.visitors import Files, Guard, Reader
+from mate_tf.page.app import Files, Guard, import_gradio
+from mate_tf.page.page import DEFAULTS, EXAMPLES, Page, Reader
 from mate_tf.reading.files import ReadOptions, read_content
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Failing, Fake, Hidden
