@@ -417,7 +417,12 @@ def best_others(
     """
     if not number:
         return []
-    sets = [indices, *_selections_of_other_columns(probabilities, indices)]
+    width, selected = (
+        probabilities.table.num_columns,
+        probabilities.selected_in_columns.nonzero()[0],
+    )
+    other_columns = sorted(set((selected % width).tolist()) - set((indices % width).tolist()))
+    sets = [indices, *(selected[selected % width == column] for column in other_columns)]
     if probabilities.selected_in_row is not None:
         in_row = np.flatnonzero(probabilities.selected_in_row)
         sets += [in_row] * (len(in_row) > 1)
@@ -442,13 +447,3 @@ def best_others(
         if other is not None and not is_repeated(other, [answer, *alternatives]):
             alternatives.append(other)
     return alternatives
-
-
-def _selections_of_other_columns(
-    probabilities: CellProbabilities, indices: np.ndarray
-) -> list[np.ndarray]:
-    """The indices of the cells selected in each column without any of the given indices."""
-    width = probabilities.table.num_columns
-    selected = np.flatnonzero(probabilities.selected_in_columns)
-    others = sorted(set((selected % width).tolist()) - set((indices % width).tolist()))
-    return [selected[selected % width == column] for column in others]

@@ -92,55 +92,40 @@ class Shown(NamedTuple):
     sheets: tuple[str, ...] = ()  # the names of a workbook's, if it has several
 
 
-class Reader:
-    """Reads tables in processes of their own, at most two of them at a time.
-
-    So a question is answered meanwhile. The last tables are kept: what is shown is asked about
-    next.
-    """
-
-    def __init__(self, most_cells: int = _MOST_CELLS, most_kept: int = _MOST_KEPT_CELLS):
-        self._most_cells = most_cells
-        self._free = threading.BoundedSemaphore(_READ_AT_ONCE)
-        self._remembered = remember(self._read, most=most_kept)
-
-    def read(self, file: str | None, content: bytes, name: str, options: ReadOptions) -> Table:
-        """The table of a file, or of content where there is none; errors as `read_in_sandbox`."""
-        return self._remembered((file, content, name, options))
-
-    def _read(self, key: tuple[str | None, bytes, str, ReadOptions]) -> Table:
-        file, content, name, options = key
-        if file is not None:
-            content, name = pathlib.Path(file).read_bytes(), pathlib.Path(file).name
-        with self._free:
-            return read_in_sandbox(content, name, options, self._most_cells)
-
-
 class Page:
     """Answers of a `Predictor` about the tables that somebody gives the page."""
 
     def __init__(self, predictor: Any):
         self._predictor = predictor
-        self._reader = Reader()
+        self._free = threading.BoundedSemaphore(_READ_AT_ONCE)  # so that others are answered
+        self._remembered = remember(self._read, most=_MOST_KEPT_CELLS)  # as one is asked about next
         self.may_look = importlib.util.find_spec("tensorflow") is not None
 
     def table(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Table:
         """The table of a file at a path, or else the one that somebody pasted as text.
 
         The options are the fields of `ReadOptions` in their order, "" or None for the default.
-        ValueError if there is neither table, or what there is is none; as `Reader.read`.
+        ValueError if there is neither table, or what there is is none; as `read_in_sandbox`.
         """
         values = dict(zip(ReadOptions.__dataclass_fields__, options, strict=True))
         chosen = ReadOptions(**{name: value for name, value in values.items() if value != ""})
         if file is not None:
             if not pathlib.Path(file).is_file():
                 raise ValueError("expected the file to be here still, it is not; choose it again")
-            return self._reader.read(file, b"", "", chosen)
+            return self._remembered((file, b"", "", chosen))
         if not pasted.strip():
             raise ValueError("expected a table, got none; choose a file or paste one")
         # Not without its tabs: a spreadsheet's first cell may be empty.
         content = pasted.strip("\r\n").encode("utf-8", "replace")
-        return self._reader.read(None, content, _PASTED, chosen)
+        return self._remembered((None, content, _PASTED, chosen))
+
+    def _read(self, key: tuple[str | None, bytes, str, ReadOptions]) -> Table:
+        """The table of a file, or of content where there is none."""
+        file, content, name, options = key
+        if file is not None:
+            content, name = pathlib.Path(file).read_bytes(), pathlib.Path(file).name
+        with self._free:
+            return read_in_sandbox(content, name, options, _MOST_CELLS)
 
     def show(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Shown:
         """The table, or why it is none."""
