@@ -76,7 +76,7 @@ class Answer:
         note: why nothing was computed from the cells, such as unlike units; "" otherwise.
         assumed: sentences that say what was assumed about the table and the columns of the cells.
         absence: how likely the table does not answer the question, as the model has it.
-        row_from: "words" where the question's words name the row (row_words.py) and the model had
+        row_from: "words" where the question's words name the row (views.py) and the model had
             another, "both" where it had the same, "" where they name none.
         rows: the rows of the table that a follow-up was about; None for all.
     """
@@ -257,19 +257,16 @@ def apply_min_score(answer: Answer, min_score: float) -> Answer:
     return no_answer(answer.score, (not_given, *answer.alternatives))
 
 
-class TokenFacts(NamedTuple):
-    """Facts about a table's cells, from its tokens."""
+class TableFacts(NamedTuple):
+    """Facts about a table's cells, from its tokens; R rows and C columns of the table."""
 
-    ranks: np.ndarray  # float64 [k], the place of the cell's value in its column; 0 without a value
-    mentioned: np.ndarray  # float64 [k], the share of the cell's tokens that are in the question
-    positions: np.ndarray  # float64 [k], where in the question these are, on average; 0 without one
-    names: np.ndarray  # float64 [columns], the share of each header's tokens in the question
-
-    def select_table(self, cells: slice, table: int) -> "TokenFacts":
-        """Those of one table of a batch."""
-        return TokenFacts(
-            self.ranks[cells], self.mentioned[cells], self.positions[cells], self.names[table]
-        )
+    table: Table
+    mentioned: np.ndarray  # float64 [R, C], the share of a cell's tokens that are in the question
+    num_tokens: np.ndarray  # int64 [R, C]; 0 for a cell that is not in the sequence
+    ranks: np.ndarray  # float64 [R, C], the place of a value in its column; 0 without a value
+    positions: np.ndarray  # float64 [R, C], where in the question mentions are; 0 without one
+    names: np.ndarray  # float64 [C], the share of each header's tokens in the question
+    relations: np.ndarray  # float64 [R, C], the bits of `numeric_relations`, others where no number
 
 
 def answer_of_cells(
@@ -277,7 +274,7 @@ def answer_of_cells(
     cells: tuple[SelectedCell, ...],
     aggregation: str,
     score: float,
-    facts: TokenFacts | None = None,
+    facts: TableFacts | None = None,
 ) -> Answer | None:
     """The answer that cells give, by themselves or computed from; computing is in double precision.
 
@@ -338,30 +335,28 @@ def answer_of_cells(
             return None
         is_time = all(column.kind in ("duration", "time") for column in columns)
         return computed(clock_text(value) if is_time else format_number(value), value=value)
+    places = [cell.row for cell in cells], [cell.column for cell in cells]
     if operator.along_row:  # MAX or MIN; ranks are those of columns
-        by_index = {i: number for i, number in enumerate(numbers) if number is not None}
-        if not by_index:
-            return None
-        extreme = (max if kind == "MAX" else min)(by_index, key=by_index.__getitem__)
-        return computed(cells[extreme].text, value=by_index[extreme])
-    if facts is None:
+        order = np.array(numbers, np.float64)  # NaN without a number
+    elif facts is None:
         return None
-    ranks = facts.ranks[[cell.row * table.num_columns + cell.column for cell in cells]]
-    if aggregation in ("MAX", "MIN"):
-        if not (ranks > 0).any():
+    else:
+        order = np.where(facts.ranks[places] > 0, facts.ranks[places], np.nan)
+    if kind in ("MAX", "MIN"):
+        if np.isnan(order).all():
             return None
-        order = np.where(ranks > 0, ranks if aggregation == "MAX" else -ranks, -np.inf)
-        best = int(order.argmax())
+        best = int(np.nanargmax(order if kind == "MAX" else -order))
         return computed(cells[best].text, value=numbers[best])
-    if not (ranks > 0).all():
+    if np.isnan(order).any():
         is_equal = "yes" if texts[0] == texts[1] else "no"
         return computed(is_equal) if aggregation == "IS_EQUAL" else None
-    names = _named_cells(table, cells, facts)
+    assert facts is not None, "cells of two rows are compared by their ranks"
+    rows, column = places[0], _naming_column(cells, facts)
     if aggregation in ("GREATER", "LESS"):
-        first, second = ranks if aggregation == "GREATER" else -ranks
-        row, column = divmod(names[int(second > first)], table.num_columns)
-        return computed(table.rows[row][column])
-    first, second = ranks if facts.positions[names[0]] <= facts.positions[names[1]] else ranks[::-1]
+        first, second = order if aggregation == "GREATER" else -order
+        return computed(table.rows[rows[int(second > first)]][column])
+    positions = facts.positions[rows, column]
+    first, second = order if positions[0] <= positions[1] else order[::-1]
     holds = {"IS_GREATER": first > second, "IS_LESS": first < second, "IS_EQUAL": first == second}
     return computed("yes" if holds[aggregation] else "no")
 
@@ -406,11 +401,9 @@ def _between(one: Date | None, other: Date | None) -> float | None:
     return float(abs(days[0] - days[1]))
 
 
-def _named_cells(table: Table, cells: tuple[SelectedCell, ...], facts: TokenFacts) -> list[int]:
-    """The cells that name the rows of two cells: of the other column that is mentioned most."""
-    width = table.num_columns
-    mentioned = facts.mentioned.reshape(-1, width)[[cell.row for cell in cells]].sum(axis=0)
-    if width > 1:
+def _naming_column(cells: tuple[SelectedCell, ...], facts: TableFacts) -> int:
+    """The column that names the rows of two cells: the other one that is mentioned most."""
+    mentioned = facts.mentioned[[cell.row for cell in cells]].sum(axis=0)
+    if len(mentioned) > 1:
         mentioned[[cell.column for cell in cells]] = -1.0
-    column = int(mentioned.argmax())
-    return [cell.row * width + column for cell in cells]
+    return int(mentioned.argmax())

@@ -12,13 +12,11 @@ A score is the mean probability of the cells, with their column's or row's, time
 aggregation; for YES and NO, which need no cells, that of the aggregation alone. Where ABSENT is
 likely enough, there is no answer; the alternatives begin with the best one.
 
-Shapes: B batch, S sequence, C columns of the model, A aggregations; P tokens of body cells; K body
-cells of all tables in one line, table by table and row by row, k of one table; G groups of cells,
-such as tables or columns; n sets of cells.
+Shapes: B batch, S sequence, R rows and C columns of a table, k = R * C of its cells, row by row;
+P tokens of body cells, A aggregations, n sets of cells. Columns of a model are C too, with none.
 """
 
 import dataclasses
-import itertools
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -29,13 +27,13 @@ from mate_tf.answers.answer import (
     Answer,
     RowFrom,
     SelectedCell,
-    TokenFacts,
+    TableFacts,
     answer_of_cells,
     is_repeated,
     no_answer,
 )
 from mate_tf.answers.calibration import sigmoid, softmax
-from mate_tf.answers.row_words import RowFacts, row_in_words, rows_of_all
+from mate_tf.answers.views import row_in_words, rows_of_all
 from mate_tf.features.english import says
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.features.wordpiece import Wordpiece
@@ -48,7 +46,15 @@ SURE = 0.8  # and so it is whatever the words say of the number of cells or of t
 # By operator, how many conditions suffice: one where cells are counted, two where they are added
 # up; 0 needs a value to be beyond.
 _FEWEST = {"NONE": 0, "SUM": 2, "AVERAGE": 2, "COUNT": 1}
-_NONE, _COUNT = TAPAS_OPERATORS.index("NONE"), TAPAS_OPERATORS.index("COUNT")  # of any model
+_NONE = TAPAS_OPERATORS.index("NONE")  # of any model
+# What `decode_cells` reads; a model may lack all but the first.
+OUTPUTS = (
+    "token_probabilities",
+    "aggregation_logits",
+    "column_logits",
+    "token_logits",
+    "row_scores",
+)
 
 
 class Asked(NamedTuple):
@@ -68,18 +74,18 @@ class Asked(NamedTuple):
 
 
 class BodyCells(NamedTuple):
-    """The body cells of a batch of tables, and their tokens."""
+    """The body cells of a table, and their tokens."""
 
-    begins: np.ndarray  # int64 [B+1], where each table's cells begin
-    examples: np.ndarray  # int64 [K], the table of each cell, ascending
-    columns: np.ndarray  # int64 [K], from 0
-    token_indices: np.ndarray  # int64 [P], places in the batch laid out flat, [B * S]
-    token_cells: np.ndarray  # int64 [P]
-    num_tokens: np.ndarray  # int64 [K]; 0 for a cell that is not in the sequence
+    token_indices: np.ndarray  # int64 [P], places in the sequence
+    token_cells: np.ndarray  # int64 [P], row by row
+    num_tokens: np.ndarray  # int64 [R, C]; 0 for a cell that is not in the sequence
 
-    def table_slice(self, index: int) -> slice:
-        """The cells of one table."""
-        return slice(self.begins[index], self.begins[index + 1])
+    def means(self, values: ArrayLike) -> np.ndarray:
+        """Averages token values [S] over each cell: float64 [R, C], -inf where it has no token."""
+        weights = np.asarray(values, np.float64)[self.token_indices]  # [P]
+        sums = np.bincount(self.token_cells, weights, self.num_tokens.size)
+        sums = sums.reshape(self.num_tokens.shape)
+        return np.where(self.num_tokens > 0, sums / np.maximum(self.num_tokens, 1), -np.inf)
 
 
 def body_coordinates(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
@@ -106,52 +112,28 @@ def body_coordinates(asked: Asked) -> tuple[np.ndarray, np.ndarray]:
     return rows, columns
 
 
-def group_body_cells(asked: Asked) -> BodyCells:
-    """Groups the tokens of a batch by the cell of their table; errors as `body_coordinates`."""
-    tables = asked.given_tables
-    rows, columns = body_coordinates(asked)
-    sizes = np.array([(table.num_rows, table.num_columns) for table in tables])  # [B, 2]
-    begins = np.concatenate([[0], np.cumsum(sizes.prod(axis=1))])
-    examples = np.repeat(np.arange(len(tables)), np.diff(begins))  # [K]
-    cells = begins[:-1, np.newaxis] + rows * sizes[:, 1:] + columns  # [B, S]
-    token_indices = np.flatnonzero((rows >= 0) & (columns >= 0))
-    token_cells = cells.ravel()[token_indices]
-    return BodyCells(
-        begins=begins,
-        examples=examples,
-        columns=(np.arange(begins[-1]) - begins[examples]) % sizes[examples, 1],
-        token_indices=token_indices,
-        token_cells=token_cells,
-        num_tokens=np.bincount(token_cells, minlength=begins[-1]),
-    )
+def group_body_cells(asked: Asked) -> list[BodyCells]:
+    """Groups the tokens of each table by its cells; errors as `body_coordinates`."""
+    grouped = []
+    for table, rows, columns in zip(asked.given_tables, *body_coordinates(asked), strict=True):
+        indices = np.flatnonzero((rows >= 0) & (columns >= 0))
+        shape = table.num_rows, table.num_columns
+        cells = rows[indices] * shape[1] + columns[indices]
+        counts = np.bincount(cells, minlength=shape[0] * shape[1])
+        grouped.append(BodyCells(indices, cells, counts.reshape(shape)))
+    return grouped
 
 
-def mean_by_cell(values, cells: BodyCells) -> np.ndarray:
-    """Averages token values [B, S] over each cell: float64 [K], -inf where it has no token."""
-    weights = np.asarray(values, np.float64).ravel()[cells.token_indices]  # [P]
-    sums = np.bincount(cells.token_cells, weights, minlength=len(cells.num_tokens))  # [K]
-    return np.where(cells.num_tokens > 0, sums / np.maximum(cells.num_tokens, 1), -np.inf)
+def select_cells(probabilities: np.ndarray, threshold: float, otherwise: int) -> np.ndarray:
+    """Selects the cells above a threshold, or else so many of the most probable ones.
 
-
-def select_cells(
-    probabilities: np.ndarray,
-    groups: np.ndarray,
-    threshold: float | np.ndarray,
-    otherwise: np.ndarray,
-) -> np.ndarray:
-    """Selects in each group the cells above a threshold, or else the most probable ones: bool [K].
-
-    Probabilities are float64 [K]; a cell with -inf is never selected. Groups are int64 [K], the
-    threshold one for all cells or float [K]. Where no cell of a group is above it, as many of the
-    most probable ones are selected as `otherwise` says, int [G]; of equal ones the first.
+    Probabilities are float64 of any shape, the result is bool. A cell with -inf is never selected;
+    of equally probable ones the first is.
     """
-    selected = probabilities > threshold  # [K]
-    has_any = np.bincount(groups, selected, minlength=len(otherwise)) > 0  # [G]
-    left = np.flatnonzero(~has_any[groups] & (probabilities > -np.inf))
-    left = left[np.lexsort((-probabilities[left], groups[left]))]  # by group, most probable first
-    left_groups = groups[left]
-    ranks = np.arange(len(left)) - np.searchsorted(left_groups, left_groups)
-    selected[left[ranks < otherwise[left_groups]]] = True
+    selected = probabilities > threshold
+    if not selected.any():
+        best = np.argsort(-probabilities, axis=None, kind="stable")[:otherwise]
+        selected.flat[best] = probabilities.flat[best] > -np.inf
     return selected
 
 
@@ -166,142 +148,106 @@ def decode_cells(
     The outputs are token_probabilities [B, S]; perhaps aggregation_logits [B, A]; of a model that
     chooses a column also column_logits [B, C] and token_logits [B, S], perhaps row_scores [B, S].
     """
-    tables = asked.given_tables
-    cells = group_body_cells(asked)
-    probabilities, in_columns, with_columns = _cell_probabilities(cells, outputs)  # [K] each
-    operators: tuple[str, ...] = ("NONE",)
-    aggregations = np.ones((len(tables), 1))
-    if "aggregation_logits" in outputs:
-        operators = config.operators
-        aggregations = softmax(np.asarray(outputs["aggregation_logits"], np.float64))  # [B, A]
-        if aggregations.shape[1] != len(operators):
-            raise ValueError(
-                f"expected a model of the operators {', '.join(operators)}, as its config names "
-                f"them, got one of {aggregations.shape[1]}"
-            )
-    computes = np.array([name != ABSENT for name in operators])  # [A]
-    absent = aggregations[:, ~computes].sum(axis=1)  # [B]
-    is_absent = absent > config.absent_threshold
-    aggregations = aggregations[:, computes]  # of the answer, if there is one
-    operators = tuple(name for name in operators if name != ABSENT)
-
-    row_from: dict[int, RowFrom] = {}  # of the examples whose words name a row
-    # TAPAS's own operators do not ask for facts.
-    facts = _token_facts(asked, cells) if len(operators) > len(TAPAS_OPERATORS) else None
-    rules = facts if config.plain_answers and asked.questions else None
-    relations = mean_by_cell(asked.features.numeric_relations, cells)  # [K]
-    threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
-    thresholds, number = np.full(len(tables), threshold), np.ones(len(tables), np.int64)  # [B]
-    likeliest = aggregations.argmax(axis=1)  # [B]
-    chosen = [operators[index] for index in likeliest.tolist()]
-    with_rows, is_in_row = None, np.zeros(len(probabilities), bool)  # [K] each
-    if "row_scores" in outputs:
-        with_rows, is_in_row = _row_probabilities(cells, outputs["row_scores"], in_columns)
-        is_along = np.array([OPERATORS[name].along_row for name in chosen])  # [B]
-        in_row = np.where(is_in_row, in_columns, np.minimum(in_columns, 0.0))
-        probabilities = np.where(is_along[cells.examples], in_row, probabilities)
-    if not config.cell_cross_entropy:
-        expected = np.bincount(cells.examples, np.maximum(probabilities, 0.0), len(tables))
-        is_count = likeliest == _COUNT
-        number = np.where(is_count, np.maximum(np.rint(expected), 1), 1).astype(np.int64)
-        number[np.array(chosen) == "NO"] = 0
-        is_of_two = np.array([OPERATORS[name].of_two for name in chosen])
-        # Of one column: outside the chosen one, cells have a probability of 0.
-        possible = np.bincount(cells.examples, probabilities > 0.0, len(tables)).astype(np.int64)
-        number[is_of_two] = np.clip(possible[is_of_two], 1, 2)
-        thresholds[is_of_two] = np.inf
-        if config.plain_answers and asked.questions:
-            asks_for_one = [
-                not _asks_for_several(text.lower(), bool(follows))
-                for text, follows in itertools.zip_longest(asked.questions, asked.follow_ups)
-            ]
-            is_one = (likeliest == _NONE) & asks_for_one  # [B]
-            thresholds[is_one] = SURE
-            if rules is not None:
-                for example in np.flatnonzero(is_one).tolist():
-                    row_facts = _row_facts(asked, cells, rules, relations, example)
-                    if named := _named_row(asked, cells, row_facts, example, probabilities):
-                        thresholds[example] = np.inf
-                        row_from[example] = "both" if named[0] == named[1] else "words"
-                        for values in (probabilities, in_columns, with_columns):
-                            values[named] = values[named[::-1]]
-    thresholds = thresholds[cells.examples]  # [K]
-    selected = select_cells(probabilities, cells.examples, thresholds, number)  # [K]
-    if rules is not None:
-        for example, operator in enumerate(chosen):
-            if example in row_from or operator not in _FEWEST:
-                continue
-            part = cells.table_slice(example)
-            row_facts = _row_facts(asked, cells, rules, relations, example)
-            rows = rows_of_all(asked.questions[example], row_facts, _FEWEST[operator])
-            meets_all = _in_likeliest_column(rows, probabilities[part], tables[example].num_columns)
-            if meets_all is not None:
-                selected[part], row_from[example] = meets_all, "words"
-    selected_in_columns = np.zeros_like(selected)
-    selected_in_row = np.zeros_like(selected)
-    if num_alternatives and "column_logits" in outputs:
-        columns = cells.examples * (cells.columns.max() + 1) + cells.columns  # [K]
-        one_each = np.ones(columns.max() + 1, np.int64)
-        selected_in_columns = select_cells(in_columns, columns, threshold, one_each)
-        selected_in_row = is_in_row & (in_columns > threshold)
-
-    answers = []
-    for index, table in enumerate(tables):
-        part = cells.table_slice(index)
-        indices = np.flatnonzero(selected[part])
-        may_be_none = not OPERATORS[chosen[index]].needs_cells
-        if not (len(indices) or (may_be_none and table.num_rows)):
-            answers.append(no_answer())
-            continue
-        cell_probabilities = CellProbabilities(
-            table,
-            in_columns[part],
-            with_columns[part],
-            aggregations[index],
-            operators,
-            selected_in_columns[part],
-            facts and facts.select_table(part, index),
-            None if with_rows is None else with_rows[part],
-            selected_in_row[part],
+    asked = asked._replace(features=asked.features.map(np.asarray))
+    given = {name: np.asarray(outputs[name], np.float64) for name in OUTPUTS if name in outputs}
+    names = config.operators
+    if "aggregation_logits" in given and given["aggregation_logits"].shape[1] != len(names):
+        raise ValueError(
+            f"expected a model of the operators {', '.join(names)}, as its config names them, got "
+            f"one of {given['aggregation_logits'].shape[1]}"
         )
-        answer = likeliest_answer(cell_probabilities, indices)
-        absence = float(absent[index])
-        answer = dataclasses.replace(answer, absence=absence, row_from=row_from.get(index, ""))
-        others = tuple(best_others(cell_probabilities, indices, answer, num_alternatives))
-        if is_absent[index]:
-            none = no_answer(absence, (answer, *others))
-            answers.append(dataclasses.replace(none, aggregation=ABSENT))
-        else:
-            answers.append(dataclasses.replace(answer, alternatives=others))
+    answers = []
+    for index, cells in enumerate(group_body_cells(asked)):
+        own = {name: values[index] for name, values in given.items()}
+        answers.append(_decode_table(config, own, asked, index, cells, num_alternatives))
     return answers
 
 
-def _row_facts(
-    asked: Asked, cells: BodyCells, facts: TokenFacts, relations: np.ndarray, index: int
-) -> RowFacts:
-    """The facts of an example's table; the relations are float64 [K]."""
-    table, part = asked.given_tables[index], cells.table_slice(index)
-    width = table.num_columns
-    cell_facts = facts.mentioned, cells.num_tokens, facts.ranks, facts.positions, relations
-    mentioned, num_tokens, ranks, positions, relations = (
-        values[part].reshape(-1, width) for values in cell_facts
-    )
-    is_time = np.isin([table.column(number).kind for number in range(width)], ("date", "time"))
-    names = facts.names[index, :width]
-    return RowFacts(
-        mentioned, num_tokens, ranks, positions, names, is_time, relations, table.header, table.rows
-    )
+def _decode_table(
+    config: TableQAConfig,
+    outputs: Mapping[str, np.ndarray],
+    asked: Asked,
+    index: int,
+    cells: BodyCells,
+    num_alternatives: int,
+) -> Answer:
+    """The answer to one question of a batch, from its own outputs, without [B]."""
+    table = asked.given_tables[index]
+    probabilities, in_columns, with_columns = _cell_probabilities(cells, outputs)  # [R, C] each
+    operators, aggregations = ("NONE",), np.ones(1)
+    if "aggregation_logits" in outputs:
+        operators, aggregations = config.operators, softmax(outputs["aggregation_logits"])  # [A]
+    computes = np.array([name != ABSENT for name in operators])  # [A]
+    absence = float(aggregations[~computes].sum())
+    aggregations = aggregations[computes]  # of the answer, if there is one
+    operators = tuple(name for name in operators if name != ABSENT)
+    chosen = operators[aggregations.argmax()]
+    # TAPAS's own operators do not ask for facts.
+    facts = None
+    if len(operators) > len(TAPAS_OPERATORS):
+        facts = _table_facts(asked.features.map(lambda values: values[index]), cells, table)
+    question = asked.questions[index] if config.plain_answers and asked.questions else None
 
+    with_rows, is_in_row = None, np.zeros(probabilities.shape, bool)
+    if "row_scores" in outputs:
+        with_rows, is_in_row = _row_probabilities(cells, outputs["row_scores"], in_columns)
+        if OPERATORS[chosen].along_row:
+            probabilities = np.where(is_in_row, in_columns, np.minimum(in_columns, 0.0))
+    threshold = usual_threshold = np.inf if config.cell_cross_entropy else SELECTION_THRESHOLD
+    number = 1
+    row_from: RowFrom = ""
+    if not config.cell_cross_entropy:
+        if chosen == "COUNT":
+            number = max(round(np.maximum(probabilities, 0.0).sum()), 1)
+        elif chosen == "NO":
+            number = 0
+        elif OPERATORS[chosen].of_two:
+            # Of one column: outside the chosen one, cells have a probability of 0.
+            threshold, number = np.inf, min(max(np.count_nonzero(probabilities > 0.0), 1), 2)
+        elif chosen == "NONE" and question is not None:
+            follows = bool(asked.follow_ups and asked.follow_ups[index])
+            if not _asks_for_several(question.lower(), follows):
+                threshold = SURE
+                if facts and (named := _named_cells(question, cells, facts, probabilities)):
+                    threshold, row_from = np.inf, "both" if named[0] == named[1] else "words"
+                    for values in (probabilities, in_columns, with_columns):
+                        values.flat[named] = values.flat[named[::-1]]
+    selected = select_cells(probabilities, threshold, number)  # [R, C]
+    if facts is not None and question is not None and not row_from and chosen in _FEWEST:
+        rows = rows_of_all(question, facts, _FEWEST[chosen])
+        if rows is not None:
+            column = probabilities.argmax() % table.num_columns
+            meets_all = rows[:, np.newaxis] & (np.arange(table.num_columns) == column)
+            meets_all &= probabilities > -np.inf
+            if meets_all.any():
+                selected, row_from = meets_all, "words"
+    selected_in_columns = selected_in_row = np.zeros_like(selected)
+    if num_alternatives and "column_logits" in outputs:
+        by_column = [select_cells(column, usual_threshold, 1) for column in in_columns.T]
+        selected_in_columns = np.stack(by_column, axis=1)
+        selected_in_row = is_in_row & (in_columns > usual_threshold)
 
-def _in_likeliest_column(
-    rows: np.ndarray | None, probabilities: np.ndarray, width: int
-) -> np.ndarray | None:
-    """The cells of some rows, bool [R], in the column of the likeliest: bool [k]; None for none."""
-    if rows is None:
-        return None
-    grid = rows[:, np.newaxis] & (np.arange(width) == probabilities.argmax() % width)
-    selected = grid.ravel() & (probabilities > -np.inf)
-    return selected if selected.any() else None
+    indices = np.flatnonzero(selected)
+    may_be_none = not OPERATORS[chosen].needs_cells
+    if not (len(indices) or (may_be_none and table.num_rows)):
+        return no_answer()
+    cell_probabilities = CellProbabilities(
+        table,
+        in_columns.ravel(),
+        with_columns.ravel(),
+        aggregations,
+        operators,
+        selected_in_columns.ravel(),
+        facts,
+        None if with_rows is None else with_rows.ravel(),
+        selected_in_row.ravel(),
+    )
+    answer = likeliest_answer(cell_probabilities, indices)
+    answer = dataclasses.replace(answer, absence=absence, row_from=row_from)
+    others = tuple(best_others(cell_probabilities, indices, answer, num_alternatives))
+    if absence > config.absent_threshold:
+        return dataclasses.replace(no_answer(absence, (answer, *others)), aggregation=ABSENT)
+    return dataclasses.replace(answer, alternatives=others)
 
 
 def _asks_for_several(text: str, follows_up: bool) -> bool:
@@ -313,101 +259,91 @@ def _asks_for_several(text: str, follows_up: bool) -> bool:
     return says(text, "several") or (follows_up and asks_for_each)
 
 
-def _named_row(
-    asked: Asked, cells: BodyCells, facts: RowFacts, index: int, probabilities: np.ndarray
+def _named_cells(
+    question: str, cells: BodyCells, facts: TableFacts, probabilities: np.ndarray
 ) -> list[int]:
-    """The likeliest cell of an example, and that of its column in the row that the words name.
+    """The indices of the likeliest cell, and of that of its column in the row that words name.
 
     Nothing where the latter is not in the sequence, or the model is sure of the other alone and the
     words allow its row.
     """
-    part, width = cells.table_slice(index), len(facts.header)
-    row, column = divmod(int(probabilities[part].argmax()), width)
-    named = row_in_words(asked.questions[index], facts, column)
-    if named is None:
+    width = facts.table.num_columns
+    row, column = divmod(int(probabilities.argmax()), width)
+    named = row_in_words(question, facts, column)
+    if named is None or not cells.num_tokens[named.row, column]:
         return []
-    best, chosen = (int(part.start) + width * table_row + column for table_row in (row, named.row))
-    is_selected = row == named.row or probabilities[chosen] > SELECTION_THRESHOLD
-    is_open = probabilities[best] <= SURE or not named.possible[row]
-    return [best, chosen] if cells.num_tokens[chosen] and (is_selected or is_open) else []
+    is_selected = row == named.row or probabilities[named.row, column] > SELECTION_THRESHOLD
+    is_open = probabilities[row, column] <= SURE or not named.possible[row]
+    indices = [row * width + column, named.row * width + column]
+    return indices if is_selected or is_open else []
 
 
-def _token_facts(asked: Asked, cells: BodyCells) -> TokenFacts:
-    """The facts of all body cells, float64 [K], and of all headers."""
-    features = asked.features.map(np.asarray)
-    is_question = (features.segment_ids == 0) & (features.input_mask > 0)  # [B, S]
-    mentioned, positions = np.zeros((2, *is_question.shape))
-    for index, (ids, in_question) in enumerate(zip(features.input_ids, is_question, strict=True)):
-        words, first = np.unique(ids[in_question], return_index=True)
-        if not len(words):
-            continue
-        nearest = np.searchsorted(words, ids).clip(max=len(words) - 1)
-        mentioned[index] = words[nearest] == ids
-        positions[index] = first[nearest] * mentioned[index]
-    shares = np.maximum(mean_by_cell(mentioned, cells), 0.0)
+def _table_facts(features: TokenFeatures, cells: BodyCells, table: Table) -> TableFacts:
+    """The facts of a table from its tokens [S]."""
+    is_question = (features.segment_ids == 0) & (features.input_mask > 0)  # [S]
+    mentioned, positions = np.zeros((2, len(is_question)))
+    words, first = np.unique(features.input_ids[is_question], return_index=True)
+    if len(words):
+        nearest = np.searchsorted(words, features.input_ids).clip(max=len(words) - 1)
+        mentioned = 1.0 * (words[nearest] == features.input_ids)
+        positions = first[nearest] * mentioned
     in_header = (features.column_ids > 0) & (features.row_ids == 0) & (features.input_mask > 0)
-    width = max(table.num_columns for table in asked.given_tables)
-    columns = np.arange(len(mentioned))[:, np.newaxis] * width + features.column_ids - 1  # [B, S]
+    columns = features.column_ids[in_header] - 1
     counts, sums = (
-        np.bincount(columns[in_header], weights, len(mentioned) * width)
-        for weights in (None, mentioned[in_header])
+        np.bincount(columns, weights, table.num_columns) for weights in (None, mentioned[in_header])
     )
-    return TokenFacts(
-        np.maximum(mean_by_cell(features.column_ranks, cells), 0.0),
-        shares,
-        np.maximum(mean_by_cell(positions, cells), 0.0) / np.where(shares > 0, shares, 1.0),
-        (sums / np.maximum(counts, 1)).reshape(len(mentioned), width),
+    shares = np.maximum(cells.means(mentioned), 0.0)
+    return TableFacts(
+        table=table,
+        mentioned=shares,
+        num_tokens=cells.num_tokens,
+        ranks=np.maximum(cells.means(features.column_ranks), 0.0),
+        positions=np.maximum(cells.means(positions), 0.0) / np.where(shares > 0, shares, 1.0),
+        names=sums / np.maximum(counts, 1),
+        relations=cells.means(features.numeric_relations),
     )
 
 
 def _cell_probabilities(
-    cells: BodyCells, outputs: Mapping[str, ArrayLike]
+    cells: BodyCells, outputs: Mapping[str, np.ndarray]
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The probability of each cell, -inf where it was not seen, in three ways: float64 [K].
+    """The probability of each cell, -inf where it was not seen, in three ways: float64 [R, C].
 
     By itself, 0 outside the chosen column; given its column; and times the column's probability.
     """
-    probabilities = mean_by_cell(outputs["token_probabilities"], cells)  # [K]
+    probabilities = cells.means(outputs["token_probabilities"])
     if "column_logits" not in outputs:
         return probabilities, probabilities.copy(), probabilities.copy()
     is_seen = cells.num_tokens > 0
-    column_logits = np.asarray(outputs["column_logits"], np.float64)  # [B, C]
-    columns = np.minimum(cells.columns + 1, column_logits.shape[1] - 1)  # [K]
+    column_logits = outputs["column_logits"]  # [C]
+    columns = np.minimum(np.arange(probabilities.shape[1]) + 1, len(column_logits) - 1)
     # If the model chooses column 0, which is none, the answer is in the likeliest other.
-    likeliest = 1 + column_logits[:, 1:].argmax(axis=1)  # [B]
-    column_probabilities = softmax(column_logits)[cells.examples, columns]  # [K]
-    in_columns = sigmoid(mean_by_cell(outputs["token_logits"], cells))
+    likeliest = 1 + column_logits[1:].argmax()
+    in_columns = sigmoid(cells.means(outputs["token_logits"]))
     # In the chosen column both are the same, except for rounding.
     in_columns = np.where(probabilities > 0.0, probabilities, in_columns)
-    in_table = np.where(is_seen, in_columns * column_probabilities, -np.inf)
+    in_table = np.where(is_seen, in_columns * softmax(column_logits)[columns], -np.inf)
     in_columns = np.where(is_seen, in_columns, -np.inf)
-    probabilities = np.where(columns == likeliest[cells.examples], in_columns, probabilities)
+    probabilities = np.where(columns == likeliest, in_columns, probabilities)
     return probabilities, in_columns, in_table
 
 
 def _row_probabilities(
-    cells: BodyCells, row_scores: ArrayLike, probabilities: np.ndarray
+    cells: BodyCells, row_scores: np.ndarray, probabilities: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The probability of each cell times its row's, and whether its row is the likeliest: [K] each.
+    """The probability of each cell times its row's, and whether its row is the likeliest: [R, C].
 
-    The cells' own probabilities [K] are given their row; the scores are [B, S].
+    The cells' own probabilities [R, C] are given their row; the scores are [S].
     """
     is_seen = cells.num_tokens > 0
-    scores = np.where(is_seen, mean_by_cell(row_scores, cells), 0.0)
-    # A row begins where the first column does.
-    rows = np.cumsum(cells.columns == 0) - 1  # [K]
-    sums, counts = (np.bincount(rows, weights) for weights in (scores, is_seen))
-    logits = np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf)[rows]  # [K]
-    with_rows, is_likeliest = np.full(len(rows), -np.inf), np.zeros(len(rows), bool)
-    for example in range(len(cells.begins) - 1):
-        part = cells.table_slice(example)
-        if not is_seen[part].any():
-            continue
-        firsts = cells.columns[part] == 0
-        shares = softmax(logits[part][firsts])[np.cumsum(firsts) - 1]  # [k]
-        np.multiply(probabilities[part], shares, out=with_rows[part], where=is_seen[part])
-        is_likeliest[part] = is_seen[part] & (rows[part] == rows[part][shares.argmax()])
-    return with_rows, is_likeliest
+    with_rows, counts = np.full(is_seen.shape, -np.inf), is_seen.sum(axis=1)
+    if not is_seen.any():
+        return with_rows, is_seen
+    sums = np.where(is_seen, cells.means(row_scores), 0.0).sum(axis=1)
+    shares = softmax(np.where(counts > 0, sums / np.maximum(counts, 1), -np.inf))  # [R]
+    np.multiply(probabilities, shares[:, np.newaxis], out=with_rows, where=is_seen)
+    is_likeliest = np.arange(len(shares)) == shares.argmax()
+    return with_rows, is_seen & is_likeliest[:, np.newaxis]
 
 
 class CellProbabilities(NamedTuple):
@@ -419,7 +355,7 @@ class CellProbabilities(NamedTuple):
     aggregations: np.ndarray  # float64 [A]
     operators: tuple[str, ...]
     selected_in_columns: np.ndarray  # bool [k], those of each column if it is the answer's
-    facts: TokenFacts | None = None
+    facts: TableFacts | None = None
     with_rows: np.ndarray | None = None  # float64 [k], as with_columns; None without rows' scores
     selected_in_row: np.ndarray | None = None  # bool [k], those of the likeliest row
 
@@ -481,7 +417,12 @@ def best_others(
     """
     if not number:
         return []
-    sets = [indices, *_selections_of_other_columns(probabilities, indices)]
+    width, selected = (
+        probabilities.table.num_columns,
+        probabilities.selected_in_columns.nonzero()[0],
+    )
+    other_columns = sorted(set((selected % width).tolist()) - set((indices % width).tolist()))
+    sets = [indices, *(selected[selected % width == column] for column in other_columns)]
     if probabilities.selected_in_row is not None:
         in_row = np.flatnonzero(probabilities.selected_in_row)
         sets += [in_row] * (len(in_row) > 1)
@@ -506,13 +447,3 @@ def best_others(
         if other is not None and not is_repeated(other, [answer, *alternatives]):
             alternatives.append(other)
     return alternatives
-
-
-def _selections_of_other_columns(
-    probabilities: CellProbabilities, indices: np.ndarray
-) -> list[np.ndarray]:
-    """The indices of the cells selected in each column without any of the given indices."""
-    width = probabilities.table.num_columns
-    selected = np.flatnonzero(probabilities.selected_in_columns)
-    others = sorted(set((selected % width).tolist()) - set((indices % width).tolist()))
-    return [selected[selected % width == column] for column in others]

@@ -150,32 +150,32 @@ def graph_inputs(features: TokenFeatures, config: EncoderConfig) -> dict[str, np
     globals_ = np.flatnonzero(outside)  # [G]
     inputs: dict[str, Any] = features._asdict()
     inputs |= {"position_ids": position_ids(features, config), "global_tokens": globals_}
+    rows, columns = features.row_ids, features.column_ids
     for view in views_of(config):
-        ids = {"row": features.row_ids, "column": features.column_ids}.get(view.name)
-        tiles = sorted_tiles(ids, outside) if ids is not None else one_tile(outside)
-        allowed = tiles.is_key[:, np.newaxis]  # [N, 1, K]
+        ids = {"row": rows, "column": columns}.get(view.name, np.zeros_like(rows))
+        tiles = sorted_tiles(ids, outside)
         query, key = tiles.queries[:, :, np.newaxis], tiles.keys[:, np.newaxis]  # [N, T, 1 or K]
-        outside_key = outside[key]
-        if ids is None:
-            rows, columns = features.row_ids, features.column_ids
+        same = ids[query] == ids[key]
+        if view.name == "all":
             same = (rows[query] == rows[key]) | (columns[query] == columns[key])
-        else:
-            same = ids[query] == ids[key]
-        allowed = allowed & (same | outside_key)  # [N, T, K]
+        allowed = tiles.is_key[:, np.newaxis] & (same | outside[key])  # [N, T, K]
         global_mask = np.ones((1, 1), bool)  # broadcasts to [G, S]
-        if ids is not None and isinstance(attention, MateConfig) and has_window(attention):
-            buckets = bucket_ids(ids, attention)  # [S]
+        is_mate = isinstance(attention, MateConfig)
+        if is_mate and attention.coverage is None and attention.bucket_size > 0:
+            # From 1 in the order of the ids; 0 for the global part.
+            ranks = np.argsort(np.argsort(ids, kind="stable")) - attention.global_size
+            buckets = np.maximum(ranks // attention.bucket_size + 1, 0)  # [S]
             allowed &= in_window(buckets[query], buckets[key])
             global_mask = in_window(buckets[globals_, np.newaxis], buckets)  # [G, S]
         tile_inputs = {"queries": tiles.queries, "keys": tiles.keys, "mask": allowed}
         if has_neighbours(attention, view):
-            rows, is_cell = features.row_ids, ~outside & (features.row_ids > 0)
+            is_cell = ~outside & (rows > 0)
             step = rows[key] - rows[query]  # [N, T, K]
             beside = is_cell[query] & is_cell[key] & same & (np.abs(step) == 1)
             relations = np.where(beside, (step + 1) // 2, NO_NEIGHBOUR)
             tile_inputs["relations"] = relations.astype(np.int32)
         number = max(1, _NUMBERS // (view.num_heads * allowed[0].size))  # of tiles in a round
-        inputs |= {f"{view.name}_{key}": in_rounds(it, number) for key, it in tile_inputs.items()}
+        inputs |= {f"{view.name}_{name}": in_rounds(it, number) for name, it in tile_inputs.items()}
         inputs[f"{view.name}_global_mask"] = global_mask
         inputs[f"{view.name}_places"] = tiles.indices
     return inputs
@@ -230,16 +230,6 @@ class Tiles(NamedTuple):
     indices: np.ndarray  # int64 [S], each token among the global tokens and then the queries
 
 
-def one_tile(outside: np.ndarray) -> Tiles:
-    """All tokens but the global ones, bool [S], with all tokens as keys."""
-    others = np.flatnonzero(~outside)
-    order = np.concatenate([np.flatnonzero(outside), others])
-    if not len(others):  # all are global: a tile that no token reads
-        return Tiles(order[:1, np.newaxis], order[:1, np.newaxis], np.ones((1, 1), bool), order)
-    keys = np.arange(len(outside))[np.newaxis]
-    return Tiles(others[np.newaxis], keys, np.ones(keys.shape, bool), np.argsort(order))
-
-
 def sorted_tiles(ids: np.ndarray, outside: np.ndarray) -> Tiles:
     """Tiles of tokens in the order of their ids, int32 [S], but for the global ones, bool [S].
 
@@ -248,8 +238,9 @@ def sorted_tiles(ids: np.ndarray, outside: np.ndarray) -> Tiles:
     globals_, table = np.flatnonzero(outside), np.flatnonzero(~outside)
     order = table[np.argsort(ids[table], kind="stable")]  # [L]
     length, by_order = len(order), ids[order]
-    if not length:
-        return one_tile(outside)
+    if not length:  # all are global: a tile that no token reads
+        first = globals_[:1, np.newaxis]
+        return Tiles(first, first, np.ones((1, 1), bool), globals_)
     size = min(TILE, length)
     # A tile ends early before a group that is longer than a tile: otherwise its keys are of both.
     begins = np.append(0, np.flatnonzero(np.diff(by_order)) + 1)
@@ -276,17 +267,6 @@ def sorted_tiles(ids: np.ndarray, outside: np.ndarray) -> Tiles:
         np.concatenate([np.ones(everywhere.shape, bool), is_key], axis=1),
         indices,
     )
-
-
-def has_window(attention: MateConfig) -> bool:
-    """Whether pairs are limited to a window of buckets."""
-    return attention.coverage is None and attention.bucket_size > 0
-
-
-def bucket_ids(ids: np.ndarray, attention: MateConfig) -> np.ndarray:
-    """The bucket of each token in the order of its ids, from 1; 0 for the global part. int [S]."""
-    ranks = np.argsort(np.argsort(ids, kind="stable"))
-    return np.maximum((ranks - attention.global_size) // attention.bucket_size + 1, 0)
 
 
 def in_window(query: np.ndarray, key: np.ndarray) -> np.ndarray:

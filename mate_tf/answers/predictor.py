@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from mate_tf.answers.answer import Answer, apply_min_score, no_answer
 from mate_tf.answers.calibration import Calibration, calibrated
-from mate_tf.answers.decoding import Asked, decode_cells
+from mate_tf.answers.decoding import OUTPUTS, Asked, decode_cells
 from mate_tf.answers.spans import decode_classes, decode_spans
 from mate_tf.answers.views import (
     FollowUp,
@@ -54,16 +54,7 @@ class Decoding(NamedTuple):
 
 
 DECODINGS = {
-    "table_qa": Decoding(
-        decode_cells,
-        (
-            "token_probabilities",
-            "aggregation_logits",
-            "column_logits",
-            "token_logits",
-            "row_scores",
-        ),
-    ),
+    "table_qa": Decoding(decode_cells, OUTPUTS),
     "classification": Decoding(decode_classes, ("class_logits",), needs_tables=False),
     "span_reading": Decoding(decode_spans, ("span_logits", "class_logits")),
 }

@@ -209,15 +209,10 @@ def load_model(options: argparse.Namespace, tables: Sequence[Any] = (), **more: 
     # Whether there are GPUs is found without TensorFlow.
     has_devices = any(it is not None for it in named) or shutil.which("nvidia-smi") is not None
     answers_on_all = hasattr(options, "num_gpus") and has_devices
-    given = {
-        "max_seq_length": options.max_tokens,
-        "drop_rows_to_fit": getattr(options, "drop_rows_to_fit", None),
-        "dtype": options.dtype,
-        "runtime": "tensorflow" if answers_on_all else None,
-        "min_score": getattr(options, "min_score", None),
-        "num_alternatives": getattr(options, "num_alternatives", None),
-        "most_seconds": getattr(options, "most_seconds", None),
-    }
+    names = ("drop_rows_to_fit", "dtype", "min_score", "num_alternatives", "most_seconds")
+    given = {name: getattr(options, name, None) for name in names}
+    given |= {"max_seq_length": options.max_tokens}
+    given |= {"runtime": "tensorflow" if answers_on_all else None}
     stored = loading.find_model(find_model(options.model), options.revision, options.architecture)
     for table in tables:
         check_columns(stored.feature_config, table)

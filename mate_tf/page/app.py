@@ -1,8 +1,15 @@
-"""The page that asks a model: a table, a file or pasted text; a question; its answer."""
+"""Serves the page, and limits what its visitors may take of this machine.
 
+Of HTTP that reaches Gradio which the page itself asks for, from its address, up to a size.
+"""
+
+import asyncio
 import contextlib
 import errno
+import fnmatch
 import io
+import ipaddress
+import json
 import logging
 import os
 import pathlib
@@ -11,25 +18,36 @@ import socket
 import tempfile
 import threading
 import time
-import types
-from collections.abc import Iterator, Sequence
-from html import escape
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
-from mate_tf.page.page import DEFAULTS, EXAMPLES, LABELS, MOST_ASKED, TABLES, Asked, Page
-from mate_tf.page.visitors import MOST_BYTES, Files, Guard
+from mate_tf.page.page import build_app
 from mate_tf.private_apis import guard_visitors_files, import_extra
-from mate_tf.reading.files import is_workbook_named
-from mate_tf.weights.folder import DEFAULT_MODEL
 
-_MOST_WAITING = 64  # events of all visitors
-_AT_ONCE = 8
 _MOST_SESSIONS = 1000  # whose histories are kept
 _PORTS = range(7860, 7960)
 _SECONDS_TO_START = 60.0
 _SECONDS_TO_END = 1  # for answers that are on their way
 _FOLDER = pathlib.Path(__file__).parent
 _VARIABLE = "GRADIO_TEMP_DIR"  # where Gradio keeps visitors' files
+_MEGABYTE = 2**20
+MOST_BYTES = 20 * _MEGABYTE  # of a file, and of pasted text
+_MOST_KEPT = 1024 * _MEGABYTE  # of all visitors' files
+_API = "/gradio_api/"
+# Of Gradio's hundred paths those that the page uses, and whether what is below them too.
+_OPEN: Mapping[str, tuple[str, ...]] = {
+    "GET": (
+        *("/", "/config", "/theme.css", "/favicon.ico", "/manifest.json", "/robots.txt"),
+        *("/assets/*", "/static/*", "/svelte/*", f"{_API}startup-events"),
+        *(f"{_API}heartbeat/*", f"{_API}queue/data", f"{_API}upload_progress"),
+    ),
+    "POST": (f"{_API}queue/join", f"{_API}upload", f"{_API}cancel", f"{_API}reset"),
+}
+_UPLOAD = f"{_API}upload"
+_SECONDS_OF_REFUSED = 2  # in which the rest of a refused request is read
+_SECONDS_BETWEEN_CLEANINGS = 300
+_SECONDS_KEPT = 3600 - _SECONDS_BETWEEN_CLEANINGS  # so that a file is gone after an hour
 
 
 @contextlib.contextmanager
@@ -44,7 +62,7 @@ def serving(
     ModuleNotFoundError without gradio, or what it needs for the tool; OSError if the port is taken,
     there is no such address, or the page takes longer than a minute to start.
     """
-    import_gradio()
+    gr = import_gradio()
     before = os.environ.get(_VARIABLE)
     with (
         _listen(host, port) as listener,
@@ -53,8 +71,8 @@ def serving(
         os.environ[_VARIABLE] = folder
         try:
             files = Files(pathlib.Path(folder))
-            app = build_app(predictor, model_name)
-            guarded = _guarded(app, {host, *names}, files)
+            app = build_app(gr, predictor, model_name)
+            guarded = _guarded(gr, app, {host, *names}, files)
             with files.cleaning(), _running(app, guarded, listener):
                 number = listener.getsockname()[1]
                 shown = "localhost" if host == "0.0.0.0" else f"[{host}]" if ":" in host else host
@@ -78,243 +96,157 @@ def end_on_signals() -> None:
         signal.signal(number, end)
 
 
-def build_app(predictor: Any, model_name: str) -> Any:
-    """The page as a gradio.Blocks; it begins with an example and its answer.
+class Guard:
+    """An ASGI application around Gradio's.
 
-    Arguments and errors are as of `serving`.
+    The page has names beside this machine's own, and keeps visitors' files.
     """
-    gr = import_gradio()
-    page = Page(predictor)
-    html, first = page.warm_up()
-    past = () if first is None else (first,)
-    model = pathlib.PurePath(model_name).name
-    if model_name == str(DEFAULT_MODEL):
-        model = "the small one that comes with mate_tf"
-    ui = types.SimpleNamespace()
-    with gr.Blocks(title="Ask a table", analytics_enabled=False) as app:
-        ui.history = gr.State(past)
-        gr.HTML(
-            "<h1>Ask a table</h1><p>A question in English, answered from the table alone, with the "
-            f"cells it was read from. Model: {escape(model)}.</p>",
-            elem_id="title",
-            js_on_load=None,
-        )
-        with gr.Row(elem_id="columns"):
-            with gr.Column(elem_id="source"), gr.Accordion("Your table"):
-                ui.file = gr.File(
-                    label="A file: CSV, Excel, JSON, HTML, Parquet …", height=118, elem_id="file"
-                )
-                ui.pasted = gr.Textbox(
-                    EXAMPLES[0].table,
-                    label="or text, pasted from a spreadsheet or as CSV",
-                    lines=8,
-                    max_lines=8,
-                    autoscroll=False,
-                    elem_id="pasted",
-                )
-                with gr.Group(visible=False, elem_id="reading") as ui.panel:
-                    ui.reading = _reading_options(gr)
-            with gr.Column(elem_id="asking"):
-                with gr.Row(elem_id="line"):
-                    ui.question = gr.Textbox(
-                        EXAMPLES[0].question, label="Question", max_lines=1, elem_id="question"
-                    )
-                    ui.ask = gr.Button("Ask", variant="primary", elem_id="ask")
-                ui.follow = gr.Checkbox(
-                    label="Follow-up to the answer below",
-                    visible=any(one.has_cells for one in past),
-                    container=False,
-                    elem_id="follow",
-                )
-                chips = {"components": ["textbox"], "type": "index"}
-                ui.examples = gr.Dataset(
-                    label="Examples",
-                    samples=[[example.question] for example in EXAMPLES],
-                    elem_id="examples",
-                    **chips,
-                )
-                ui.result = gr.HTML(html, js_on_load=None, elem_id="result")
-                ui.look = gr.Button(
-                    "Where did the model look? (loads TensorFlow: some seconds, 1 GB of memory)",
-                    size="sm",
-                    visible=bool(past) and page.may_look,
-                    elem_id="look",
-                )
-            with gr.Column(elem_id="more"):
-                ui.earlier = gr.Dataset(
-                    label="Asked about this table",
-                    samples=[[one.label] for one in past],
-                    samples_per_page=MOST_ASKED,
-                    visible=bool(past),
-                    elem_id="earlier",
-                    **chips,
-                )
-                ui.share = gr.Button("Make a link", size="sm", elem_id="share")
-                ui.link = gr.Textbox(
-                    label="A link with question and table; whoever has it sees both",
-                    visible=False,
-                    interactive=False,
-                    buttons=["copy"],
-                    max_lines=1,
-                    elem_id="link",
-                )
-        _wire(gr, page, ui)
-    app.queue(max_size=_MOST_WAITING, default_concurrency_limit=_AT_ONCE)
-    return app
+
+    def __init__(self, app: Any, names: Collection[str], files: "Files"):
+        self._app = app
+        own = ("localhost", socket.gethostname(), socket.getfqdn())
+        self._names = {name.lower() for name in (*own, *names)}
+        self._files = files
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            return await self._app(scope, receive, send)
+        if scope["type"] != "http":
+            return None
+        has_begun, is_kept, is_upload, is_read = False, False, scope["path"] == _UPLOAD, False
+
+        async def received() -> Any:
+            nonlocal is_read
+            message = await receive()
+            is_read = not message.get("more_body")
+            if is_upload and not status:
+                self._files.num_bytes += len(message.get("body", b""))
+            return message
+
+        async def sent(message: Any) -> None:
+            nonlocal has_begun, is_kept
+            has_begun = True
+            is_kept |= is_upload and message.get("status") == 200
+            if is_kept and message.get("body"):
+                self._files.round_up(json.loads(message["body"]))
+            await send(message)
+
+        status, reason = self._refusal(scope)
+        if not status:
+            try:
+                return await self._app(scope, received, sent)
+            except Exception as error:
+                if has_begun or not is_upload:
+                    raise
+                # Such as a part without a file's name, which Gradio does not expect.
+                logging.getLogger(__name__).info("no upload: %r", error)
+                status, reason = 400, "expected an upload of files with names"
+        with contextlib.suppress(OSError):  # too late, or the client has gone
+            # A connection that closes on unread bytes is reset, and takes the reply with it.
+            async with asyncio.timeout(_SECONDS_OF_REFUSED):
+                while not is_read:
+                    await received()
+        headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": status, "headers": headers})
+        await send({"type": "http.response.body", "body": reason.encode()})
+        return None
+
+    def _refusal(self, scope: Any) -> tuple[int, str]:
+        """The status and the reason for which a request is not let through; 0 where it is."""
+        headers = {name.lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        host, origin = headers.get(b"host", ""), headers.get(b"origin")
+        if not self._is_ours(host):
+            return 403, "expected the page's own address as Host"
+        if origin is not None and urlsplit(origin).netloc != host:
+            return 403, "expected a request of the page itself, got another Origin"
+        method, path = scope["method"], scope["path"]
+        patterns = _OPEN.get("GET" if method == "HEAD" else method, ())
+        is_open = ".." not in path and any(fnmatch.fnmatchcase(path, one) for one in patterns)
+        if not is_open:
+            return 404, "there is no such page"
+        if method != "POST":
+            return 0, ""
+        length = headers.get(b"content-length", "")
+        if not length.isdecimal():
+            return 411, "expected a Content-Length"
+        if int(length) > MOST_BYTES + _MEGABYTE:
+            return 413, f"expected at most {MOST_BYTES // _MEGABYTE} MB, got {length} bytes"
+        if path == _UPLOAD and self._files.num_bytes + int(length) > _MOST_KEPT:
+            return 503, "the page keeps as many files as it may; paste the table, or try later"
+        return 0, ""
+
+    def _is_ours(self, host: str) -> bool:
+        """Whether a Host header is an address or a name of this machine.
+
+        Pages of other sites can have names of theirs point at this machine, but not use its own.
+        """
+        try:
+            name = urlsplit(f"//{host}").hostname or ""
+            ipaddress.ip_address(name)
+        except ValueError:
+            return name in self._names
+        return True
 
 
-def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
-    """Connects events with functions."""
-    table = [ui.result, ui.panel, ui.link, *ui.reading]
-    kept = [ui.history, ui.earlier, ui.follow, ui.look]
-    given = [ui.file, ui.pasted]
-    hidden = gr.update(visible=False)
+class Files:
+    """Visitors' files in a folder: how many bytes of the disk they take, and how long they stay.
 
-    def forgotten() -> list[Any]:
-        return [(), hidden, gr.update(visible=False, value=False), hidden]
+    The bytes are a running sum of those that come, with partial files of uploads that broke off;
+    each cleaning measures them anew.
+    """
 
-    def remembered(past: tuple[Asked, ...], one: Asked | None) -> list[Any]:
-        if one is None:
-            return [gr.skip() for _ in kept]
-        others = [old for old in past if (old.question, old.after) != (one.question, one.after)]
-        past = (one, *others)[:MOST_ASKED]
-        earlier = gr.update(samples=[[old.label] for old in past], visible=True)
-        follow = gr.update(visible=one.has_cells, value=False)
-        return [past, earlier, follow, gr.update(visible=page.may_look)]
+    def __init__(self, folder: pathlib.Path):
+        self._folder = folder
+        self.num_bytes = 0
 
-    def shown(path: str | None, text: str, options: Sequence[Any] = DEFAULTS) -> list[Any]:
-        table = page.show(path, text, options)
-        is_workbook = path is not None and is_workbook_named(path)
-        applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
-        fields: list[dict[str, Any]] = [
-            {"value": value, "visible": visible}
-            for value, visible in zip(options, applies, strict=True)
-        ]
-        if table.sheets:
-            fields[4] |= {"visible": True, "choices": [("automatic", ""), *table.sheets]}
-        updates = [gr.update(**field) for field in fields]
-        return [table.html, gr.update(visible=table.may_change), hidden, *updates]
+    def round_up(self, paths: Sequence[str]) -> None:
+        """Adds what files that have come take beside their bytes: whole blocks, and folders."""
+        for path in map(pathlib.Path, paths):
+            with contextlib.suppress(FileNotFoundError):
+                self.num_bytes += _on_disk(path) - path.stat().st_size + _on_disk(path.parent)
 
-    def show_given(path: str | None, text: str, *options: Any) -> list[Any]:
-        return [*shown(path, text, options or DEFAULTS), *forgotten()]
+    def clean(self) -> None:
+        """Removes what has been here for an hour, and measures the others."""
+        total = 0
+        for path in sorted(self._folder.rglob("*"), reverse=True):  # what is in a folder before it
+            with contextlib.suppress(OSError):  # such as one that its upload moves meanwhile
+                if path.stat().st_mtime > time.time() - _SECONDS_KEPT:
+                    total += _on_disk(path)
+                elif path.is_dir():
+                    path.rmdir()
+                else:
+                    path.unlink()
+        self.num_bytes = total
 
-    def show_pasted(path: str | None, text: str) -> list[Any]:
-        is_example = gr.update(visible=not text.strip() or text in TABLES)
-        if path or not text.strip() or text in TABLES:  # a file's or an example's is shown
-            return [is_example, *(gr.skip() for _ in (*table, *kept))]
-        return [is_example, *show_given(None, text)]
+    @contextlib.contextmanager
+    def cleaning(self) -> Iterator[None]:
+        """Cleans now and then."""
+        ends = threading.Event()
 
-    def ask_given(
-        path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *options
-    ) -> list[Any]:
-        after = past[0].answer if follows and past else None
-        html, one = page.ask(path, text, words, options, after)
-        return [html, hidden, *remembered(past, one)]
+        def clean() -> None:
+            while not ends.wait(_SECONDS_BETWEEN_CLEANINGS):
+                self.clean()
 
-    def ask_example(index: int) -> list[Any]:
-        words, text, _ = EXAMPLES[index]
-        html, one = page.ask(None, text, words)
-        return [html, None, text, words, *shown(None, text)[1:], *remembered((), one)]
-
-    def ask_again(
-        index: int, path: str | None, text: str, past: tuple[Asked, ...], *options: Any
-    ) -> list[Any]:
-        old = past[index]
-        html, one = page.ask(path, text, old.question, options, old.after)
-        return [html, old.question, hidden, *remembered(past, one)]
-
-    def look(path: str | None, text: str, past: tuple[Asked, ...], *options: Any) -> str:
-        return page.look(path, text, past[0], options)
-
-    quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}
-    seen = {**quiet, "show_progress": "minimal", "show_progress_on": ui.result}
-
-    asking = [
-        gr.on([ui.question.submit, ui.ask.click], None, js="() => tables.idle()").then(
-            ask_given,
-            [*given, ui.question, ui.follow, ui.history, *ui.reading],
-            [ui.result, ui.link, *kept],
-            **seen,
-        ),
-        ui.examples.click(
-            ask_example,
-            ui.examples,
-            [ui.result, ui.file, ui.pasted, ui.question, *table[1:], *kept],
-            **seen,
-        ),
-        ui.earlier.click(
-            ask_again,
-            [ui.earlier, *given, ui.history, *ui.reading],
-            [ui.result, ui.question, ui.link, *kept],
-            **seen,
-        ),
-        ui.look.click(look, [*given, ui.history, *ui.reading], ui.result, **seen),
-    ]
-
-    def reads(
-        events: Any, show: Any, inputs: list[Any], outputs: list[Any], cancels: Any = None
-    ) -> None:
-        """Shows a table on events; Ask waits meanwhile (script.js)."""
-        begins = "(...given) => { tables.begin(given[0]); return given; }"
-        reading = gr.on(events, show, inputs, outputs, js=begins, cancels=cancels, **quiet)
-        for ended in (reading.success, reading.failure):
-            ended(None, js="() => tables.end()")
-
-    # A table is either a file or pasted: the later one takes the other's place, in the browser.
-    # Gradio's `input` does not notice what is pasted, `change` does.
-    ui.file.upload(None, None, ui.pasted, js="() => ''")
-    ui.pasted.change(None, given, ui.file, js="(file, text) => text.trim() ? null : file")
-    reads([ui.file.upload, ui.file.clear], show_given, given, [*table, *kept], asking)
-    reads([ui.pasted.change], show_pasted, given, [ui.examples, *table, *kept])
-    reads(
-        [field.input for field in ui.reading],
-        lambda *given: [*show_given(*given)[:3], *forgotten()],
-        [*given, *ui.reading],
-        [*table[:3], *kept],
-    )
-    ui.share.click(
-        lambda *inputs: gr.update(value=page.link(*inputs), visible=True),
-        [*given, ui.question, *ui.reading],
-        ui.link,
-        **quiet,
-    ).then(
-        None,
-        ui.link,
-        ui.link,
-        js="(text) => text.startsWith('#') ? location.href.split('#')[0] + text : text",
-    )
+        thread = threading.Thread(target=clean, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ends.set()
+            thread.join()
 
 
-def _reading_options(gr: Any) -> list[Any]:
-    """The fields of `ReadOptions`, in their order, each to be said by whoever reads the table."""
-    decide = ("automatic", "")
-    named = [("comma ,", ","), ("semicolon ;", ";"), ("tab", "tab"), ("bar |", "|")]
-    encodings = ["utf-8", "cp1252", "latin-1", "utf-16", "shift_jis", "gb18030"]
-    delimiter, encoding, header_rows, skip_rows, sheet, which, show_hidden = LABELS
-    gr.HTML("<h2>How the table is read</h2>", js_on_load=None)
-
-    def choice(label: str, *choices: Any) -> Any:
-        of = [decide, *choices]
-        return gr.Dropdown(of, label=label, allow_custom_value=True, min_width=130, value="")
-
-    def number(label: str) -> Any:
-        return gr.Number(None, label=label, precision=0, minimum=0, min_width=110)
-
-    with gr.Row():
-        fields = [choice(delimiter, *named), choice(encoding, *encodings)]
-    with gr.Row():
-        fields += [number(header_rows), number(skip_rows)]
-    with gr.Row():
-        fields += [choice(sheet), number(which)]
-    return [*fields, gr.Checkbox(label=show_hidden, container=False)]
+def _on_disk(path: pathlib.Path) -> int:
+    """The bytes that a file takes on the disk; Windows does not say how many blocks it has."""
+    status = path.stat()
+    return getattr(status, "st_blocks", -(-status.st_size // 512)) * 512
 
 
-def _guarded(app: Any, names: set[str], files: Files) -> Any:
+def _guarded(gr: Any, app: Any, names: set[str], files: Files) -> Any:
     """The page as an ASGI application, of which visitors reach what it uses itself."""
     import fastapi
     from starlette.middleware import Middleware
 
-    gr = import_gradio()
     mono = ["ui-monospace", "Menlo", "Consolas", "monospace"]
     style, script = (
         (_FOLDER / name).read_text(encoding="utf-8") for name in ("style.css", "script.js")

@@ -1,4 +1,7 @@
-"""The page's answers to a table, a question and its history, as HTML, without Gradio."""
+"""The page that asks a model: a table, a file or pasted text; a question; its answer as HTML.
+
+Tables are read in processes of their own, which end where one takes too much.
+"""
 
 import csv
 import importlib.util
@@ -6,16 +9,19 @@ import io
 import logging
 import pathlib
 import re
+import threading
+import types
 from collections.abc import Iterator, Sequence
+from html import escape
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.drawing import error_html, note_html, result_html
-from mate_tf.page.visitors import Reader
-from mate_tf.reading.files import ReadOptions
+from mate_tf.reading.files import ReadOptions, is_workbook_named, read_in_sandbox
 from mate_tf.tables.drawing import cut, error_text, table_html, with_names
-from mate_tf.tables.table import Table
+from mate_tf.tables.table import Table, remember
+from mate_tf.weights.folder import DEFAULT_MODEL
 
 # What the panel of reading options begins with.
 DEFAULTS: tuple[Any, ...] = ("", "", None, None, "", None, False)
@@ -29,6 +35,11 @@ _LONGEST_LINK = 30_000  # characters
 _OURS = re.compile(r"(.*: )?expected ", re.DOTALL)  # how errors of this project begin
 _WENT_WRONG = "Something went wrong; try another question or table. The page’s log says more."
 _PASTED = "the pasted table"
+_MOST_WAITING = 64  # events of all visitors
+_AT_ONCE = 8
+_MOST_CELLS = 500_000
+_MOST_KEPT_CELLS = 400_000  # of the last tables together
+_READ_AT_ONCE = 2
 
 
 class Example(NamedTuple):
@@ -86,26 +97,35 @@ class Page:
 
     def __init__(self, predictor: Any):
         self._predictor = predictor
-        self._reader = Reader()
+        self._free = threading.BoundedSemaphore(_READ_AT_ONCE)  # so that others are answered
+        self._remembered = remember(self._read, most=_MOST_KEPT_CELLS)  # as one is asked about next
         self.may_look = importlib.util.find_spec("tensorflow") is not None
 
     def table(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Table:
         """The table of a file at a path, or else the one that somebody pasted as text.
 
         The options are the fields of `ReadOptions` in their order, "" or None for the default.
-        ValueError if there is neither table, or what there is is none; as `Reader.read`.
+        ValueError if there is neither table, or what there is is none; as `read_in_sandbox`.
         """
         values = dict(zip(ReadOptions.__dataclass_fields__, options, strict=True))
         chosen = ReadOptions(**{name: value for name, value in values.items() if value != ""})
         if file is not None:
             if not pathlib.Path(file).is_file():
                 raise ValueError("expected the file to be here still, it is not; choose it again")
-            return self._reader.read(file, b"", "", chosen)
+            return self._remembered((file, b"", "", chosen))
         if not pasted.strip():
             raise ValueError("expected a table, got none; choose a file or paste one")
         # Not without its tabs: a spreadsheet's first cell may be empty.
         content = pasted.strip("\r\n").encode("utf-8", "replace")
-        return self._reader.read(None, content, _PASTED, chosen)
+        return self._remembered((None, content, _PASTED, chosen))
+
+    def _read(self, key: tuple[str | None, bytes, str, ReadOptions]) -> Table:
+        """The table of a file, or of content where there is none."""
+        file, content, name, options = key
+        if file is not None:
+            content, name = pathlib.Path(file).read_bytes(), pathlib.Path(file).name
+        with self._free:
+            return read_in_sandbox(content, name, options, _MOST_CELLS)
 
     def show(self, file: str | None, pasted: str, options: Sequence[Any] = DEFAULTS) -> Shown:
         """The table, or why it is none."""
@@ -215,3 +235,233 @@ def _message(error: Exception, file: str | None = None) -> str:
 def _valid(text: str) -> str:
     """The text as UTF-8 can have it; JSON may hold halves of surrogate pairs."""
     return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def build_app(gr: Any, predictor: Any, model_name: str) -> Any:
+    """The page as a gradio.Blocks; it begins with an example and its answer.
+
+    It takes the module gradio, and the predictor and the name of `app.serving`.
+    """
+    page = Page(predictor)
+    html, first = page.warm_up()
+    past = () if first is None else (first,)
+    model = pathlib.PurePath(model_name).name
+    if model_name == str(DEFAULT_MODEL):
+        model = "the small one that comes with mate_tf"
+    ui = types.SimpleNamespace()
+    with gr.Blocks(title="Ask a table", analytics_enabled=False) as app:
+        ui.history = gr.State(past)
+        gr.HTML(
+            "<h1>Ask a table</h1><p>A question in English, answered from the table alone, with the "
+            f"cells it was read from. Model: {escape(model)}.</p>",
+            elem_id="title",
+            js_on_load=None,
+        )
+        with gr.Row(elem_id="columns"):
+            with gr.Column(elem_id="source"), gr.Accordion("Your table"):
+                ui.file = gr.File(
+                    label="A file: CSV, Excel, JSON, HTML, Parquet …", height=118, elem_id="file"
+                )
+                ui.pasted = gr.Textbox(
+                    EXAMPLES[0].table,
+                    label="or text, pasted from a spreadsheet or as CSV",
+                    lines=8,
+                    max_lines=8,
+                    autoscroll=False,
+                    elem_id="pasted",
+                )
+                with gr.Group(visible=False, elem_id="reading") as ui.panel:
+                    ui.reading = _reading_options(gr)
+            with gr.Column(elem_id="asking"):
+                with gr.Row(elem_id="line"):
+                    ui.question = gr.Textbox(
+                        EXAMPLES[0].question, label="Question", max_lines=1, elem_id="question"
+                    )
+                    ui.ask = gr.Button("Ask", variant="primary", elem_id="ask")
+                ui.follow = gr.Checkbox(
+                    label="Follow-up to the answer below",
+                    visible=any(one.has_cells for one in past),
+                    container=False,
+                    elem_id="follow",
+                )
+                chips = {"components": ["textbox"], "type": "index"}
+                ui.examples = gr.Dataset(
+                    label="Examples",
+                    samples=[[example.question] for example in EXAMPLES],
+                    elem_id="examples",
+                    **chips,
+                )
+                ui.result = gr.HTML(html, js_on_load=None, elem_id="result")
+                ui.look = gr.Button(
+                    "Where did the model look? (loads TensorFlow: some seconds, 1 GB of memory)",
+                    size="sm",
+                    visible=bool(past) and page.may_look,
+                    elem_id="look",
+                )
+            with gr.Column(elem_id="more"):
+                ui.earlier = gr.Dataset(
+                    label="Asked about this table",
+                    samples=[[one.label] for one in past],
+                    samples_per_page=MOST_ASKED,
+                    visible=bool(past),
+                    elem_id="earlier",
+                    **chips,
+                )
+                ui.share = gr.Button("Make a link", size="sm", elem_id="share")
+                ui.link = gr.Textbox(
+                    label="A link with question and table; whoever has it sees both",
+                    visible=False,
+                    interactive=False,
+                    buttons=["copy"],
+                    max_lines=1,
+                    elem_id="link",
+                )
+        _wire(gr, page, ui)
+    app.queue(max_size=_MOST_WAITING, default_concurrency_limit=_AT_ONCE)
+    return app
+
+
+def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
+    """Connects events with functions."""
+    table = [ui.result, ui.panel, ui.link, *ui.reading]
+    kept = [ui.history, ui.earlier, ui.follow, ui.look]
+    given = [ui.file, ui.pasted]
+    hidden = gr.update(visible=False)
+
+    def forgotten() -> list[Any]:
+        return [(), hidden, gr.update(visible=False, value=False), hidden]
+
+    def remembered(past: tuple[Asked, ...], one: Asked | None) -> list[Any]:
+        if one is None:
+            return [gr.skip() for _ in kept]
+        others = [old for old in past if (old.question, old.after) != (one.question, one.after)]
+        past = (one, *others)[:MOST_ASKED]
+        earlier = gr.update(samples=[[old.label] for old in past], visible=True)
+        follow = gr.update(visible=one.has_cells, value=False)
+        return [past, earlier, follow, gr.update(visible=page.may_look)]
+
+    def shown(path: str | None, text: str, options: Sequence[Any] = DEFAULTS) -> list[Any]:
+        table = page.show(path, text, options)
+        is_workbook = path is not None and is_workbook_named(path)
+        applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
+        fields: list[dict[str, Any]] = [
+            {"value": value, "visible": visible}
+            for value, visible in zip(options, applies, strict=True)
+        ]
+        if table.sheets:
+            fields[4] |= {"visible": True, "choices": [("automatic", ""), *table.sheets]}
+        updates = [gr.update(**field) for field in fields]
+        return [table.html, gr.update(visible=table.may_change), hidden, *updates]
+
+    def show_given(path: str | None, text: str, *options: Any) -> list[Any]:
+        return [*shown(path, text, options or DEFAULTS), *forgotten()]
+
+    def show_pasted(path: str | None, text: str) -> list[Any]:
+        is_example = gr.update(visible=not text.strip() or text in TABLES)
+        if path or not text.strip() or text in TABLES:  # a file's or an example's is shown
+            return [is_example, *(gr.skip() for _ in (*table, *kept))]
+        return [is_example, *show_given(None, text)]
+
+    def ask_given(
+        path: str | None, text: str, words: str, follows: bool, past: tuple[Asked, ...], *options
+    ) -> list[Any]:
+        after = past[0].answer if follows and past else None
+        html, one = page.ask(path, text, words, options, after)
+        return [html, hidden, *remembered(past, one)]
+
+    def ask_example(index: int) -> list[Any]:
+        words, text, _ = EXAMPLES[index]
+        html, one = page.ask(None, text, words)
+        return [html, None, text, words, *shown(None, text)[1:], *remembered((), one)]
+
+    def ask_again(
+        index: int, path: str | None, text: str, past: tuple[Asked, ...], *options: Any
+    ) -> list[Any]:
+        old = past[index]
+        html, one = page.ask(path, text, old.question, options, old.after)
+        return [html, old.question, hidden, *remembered(past, one)]
+
+    def look(path: str | None, text: str, past: tuple[Asked, ...], *options: Any) -> str:
+        return page.look(path, text, past[0], options)
+
+    quiet = {"api_visibility": "private", "trigger_mode": "always_last", "show_progress": "hidden"}
+    seen = {**quiet, "show_progress": "minimal", "show_progress_on": ui.result}
+
+    asking = [
+        gr.on([ui.question.submit, ui.ask.click], None, js="() => tables.idle()").then(
+            ask_given,
+            [*given, ui.question, ui.follow, ui.history, *ui.reading],
+            [ui.result, ui.link, *kept],
+            **seen,
+        ),
+        ui.examples.click(
+            ask_example,
+            ui.examples,
+            [ui.result, ui.file, ui.pasted, ui.question, *table[1:], *kept],
+            **seen,
+        ),
+        ui.earlier.click(
+            ask_again,
+            [ui.earlier, *given, ui.history, *ui.reading],
+            [ui.result, ui.question, ui.link, *kept],
+            **seen,
+        ),
+        ui.look.click(look, [*given, ui.history, *ui.reading], ui.result, **seen),
+    ]
+
+    def reads(
+        events: Any, show: Any, inputs: list[Any], outputs: list[Any], cancels: Any = None
+    ) -> None:
+        """Shows a table on events; Ask waits meanwhile (script.js)."""
+        begins = "(...given) => { tables.begin(given[0]); return given; }"
+        reading = gr.on(events, show, inputs, outputs, js=begins, cancels=cancels, **quiet)
+        for ended in (reading.success, reading.failure):
+            ended(None, js="() => tables.end()")
+
+    # A table is either a file or pasted: the later one takes the other's place, in the browser.
+    # Gradio's `input` does not notice what is pasted, `change` does.
+    ui.file.upload(None, None, ui.pasted, js="() => ''")
+    ui.pasted.change(None, given, ui.file, js="(file, text) => text.trim() ? null : file")
+    reads([ui.file.upload, ui.file.clear], show_given, given, [*table, *kept], asking)
+    reads([ui.pasted.change], show_pasted, given, [ui.examples, *table, *kept])
+    reads(
+        [field.input for field in ui.reading],
+        lambda *given: [*show_given(*given)[:3], *forgotten()],
+        [*given, *ui.reading],
+        [*table[:3], *kept],
+    )
+    ui.share.click(
+        lambda *inputs: gr.update(value=page.link(*inputs), visible=True),
+        [*given, ui.question, *ui.reading],
+        ui.link,
+        **quiet,
+    ).then(
+        None,
+        ui.link,
+        ui.link,
+        js="(text) => text.startsWith('#') ? location.href.split('#')[0] + text : text",
+    )
+
+
+def _reading_options(gr: Any) -> list[Any]:
+    """The fields of `ReadOptions`, in their order, each to be said by whoever reads the table."""
+    decide = ("automatic", "")
+    named = [("comma ,", ","), ("semicolon ;", ";"), ("tab", "tab"), ("bar |", "|")]
+    encodings = ["utf-8", "cp1252", "latin-1", "utf-16", "shift_jis", "gb18030"]
+    delimiter, encoding, header_rows, skip_rows, sheet, which, show_hidden = LABELS
+    gr.HTML("<h2>How the table is read</h2>", js_on_load=None)
+
+    def choice(label: str, *choices: Any) -> Any:
+        of = [decide, *choices]
+        return gr.Dropdown(of, label=label, allow_custom_value=True, min_width=130, value="")
+
+    def number(label: str) -> Any:
+        return gr.Number(None, label=label, precision=0, minimum=0, min_width=110)
+
+    with gr.Row():
+        fields = [choice(delimiter, *named), choice(encoding, *encodings)]
+    with gr.Row():
+        fields += [number(header_rows), number(skip_rows)]
+    with gr.Row():
+        fields += [choice(sheet), number(which)]
+    return [*fields, gr.Checkbox(label=show_hidden, container=False)]

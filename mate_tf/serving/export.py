@@ -72,17 +72,12 @@ def export_saved_model(
     With a Linformer, S is its sequence_length; examples are padded to it, features must have it.
 
     The third, `tables`, takes text: questions string [B], headers string [B, C], cells string
-    [B, R, C], and each table's num_rows and num_columns, int32 [B]. It returns
+    [B, R, C], and each table's num_rows and num_columns, int32 [B]. It returns answers string [B]
+    and scores float32 [B]; of cells also aggregations string [B], cell_scores float32 [B, R, C] and
+    selected bool [B, R, C]; of classes class_indices int32 [B] and class_logits [B, C].
+    docs/serving.md says what it reads and answers, and `why_no_tables` which models lack it.
 
-        table question answering: answers and aggregations string [B], scores float32 [B],
-            cell_scores float32 [B, R, C] and selected bool [B, R, C]. The answer is empty where
-            the aggregation is not computed in the graph, or cannot be of these cells; where it is
-            ABSENT, no cell is selected either.
-        classification: answers string [B], class_indices int32 [B], scores float32 [B] and
-            class_logits [B, C].
-
-    docs/serving.md says what it reads, and `why_no_tables` which models lack it. Input beyond a
-    limit is a tf.errors.InvalidArgumentError for the whole batch.
+    Input beyond a limit is a tf.errors.InvalidArgumentError for the whole batch.
 
     Args:
         model: the built model.
@@ -147,7 +142,7 @@ def export_onnx(
     directory = pathlib.Path(directory)
     if reason := why_no_graph(stored.encoder_config, stored.task_config):
         raise ValueError(f"expected a model with a graph for ONNX Runtime: {reason}")
-    _write_stored(stored, stored.model(), directory)
+    _write_folder(directory, stored.model(), stored.vocab_file, stored.feature_config, stored)
     if single_file:
         include_weights(directory)
 
@@ -157,10 +152,13 @@ def _write_folder(
     model: EncoderTask,
     vocab_file: pathlib.Path,
     features: FeatureConfig,
-    step: int = 0,
+    stored: StoredModel | None = None,
     others: Mapping[str, bytes] = _NONE,
 ) -> None:
-    """Writes a model's weights, config, vocabulary and conversion, other files, and its graph."""
+    """Writes a model's weights, config, vocabulary and conversion, other files, and its graph.
+
+    With a stored model also the step and the calibration of that.
+    """
     task = model.task_config
     config = {"kind": answering_kind(task), "encoder": model.encoder_config.to_dict()}
     conversion = conversion_of(None, features, vocab_file, None)
@@ -169,22 +167,11 @@ def _write_folder(
         CONVERSION_FILE: _json(dataclasses.asdict(conversion)),
         "vocab.txt": vocab_file.read_bytes(),
     }
-    content = packed(numpy_weights(model), step, exactly=True)
-    write_weights(folder, content, {**described, **others})
+    step = (stored and stored.step) or 0
+    write_weights(folder, packed(numpy_weights(model), step, exactly=True), {**described, **others})
     if reason := add_graph(folder):
         logging.info("no model.onnx in %s: %s", folder, reason)
-
-
-def _write_stored(
-    stored: StoredModel,
-    model: EncoderTask,
-    folder: pathlib.Path,
-    others: Mapping[str, bytes] = _NONE,
-) -> None:
-    """Writes the folder of a stored model that is built, with its calibration and other files."""
-    step = stored.step or 0
-    _write_folder(folder, model, stored.vocab_file, stored.feature_config, step, others)
-    if stored.calibration is not None:
+    if stored is not None and stored.calibration is not None:
         write_calibration(folder, stored.calibration)
 
 
@@ -336,7 +323,7 @@ def share(
         card = own_card.read_bytes()
     else:
         card = card_of(stored, name or str(folder), model.count_params(), **fields).encode()
-    _write_stored(stored, model, folder, {CARD: card})
+    _write_folder(folder, model, stored.vocab_file, stored.feature_config, stored, {CARD: card})
     return folder
 
 

@@ -102,23 +102,24 @@ def make_graph(encoder: EncoderConfig, task: TableQAConfig, weights: pathlib.Pat
     from onnx import TensorProto, helper
 
     graph = _Graph(weights)
-    scores = _encoder(graph, encoder)
-    outputs = {"token_scores": ["S"]}
-    graph.op("Add", *_scores(graph, scores, "output"), out="token_scores")
+    hidden = _encoder(graph, encoder)
+    heads = {"token_scores": "output"}
     if task.select_one_column:
-        graph.op("Add", *_scores(graph, scores, "column_output"), out="column_scores")
-        outputs["column_scores"] = ["S"]
+        heads["column_scores"] = "column_output"
     if task.selects_rows:
-        graph.op("Add", *_scores(graph, scores, "row_output"), out="row_scores")
-        outputs["row_scores"] = ["S"]
+        heads["row_scores"] = "row_output"
+    for name, head in heads.items():
+        kernel, bias = (graph.single(f"cell_selection/{head}_{it}") for it in ("weights", "bias"))
+        graph.op("Add", graph.op("MatMul", hidden, kernel), bias, out=name)  # [S]
+    outputs: dict[str, list[Any]] = {name: ["S"] for name in heads}
     if task.operators:
-        first = graph.op("Gather", scores, graph.const([0], np.int64), axis=0)  # [1, D]
+        first = graph.op("Gather", hidden, graph.const([0], np.int64), axis=0)  # [1, D]
         pooled = graph.op("Tanh", graph.linear("encoder/pooler", first))
         kernel = graph.transposed(graph.single("aggregation/output_weights_agg"), [1, 0])
         logits = graph.op("Squeeze", graph.op("MatMul", pooled, kernel), graph.const([0], np.int64))
         bias = graph.single("aggregation/output_bias_agg")
         graph.op("Add", logits, bias, out="aggregation_logits")  # [A]
-        outputs["aggregation_logits"] = [len(task.operators)]  # type: ignore[list-item]
+        outputs["aggregation_logits"] = [len(task.operators)]
 
     features = ["input_ids", *(it for it in TYPE_FEATURES if it not in encoder.disabled_features)]
     if encoder.position != "none":
@@ -159,12 +160,6 @@ def _inputs_of_tiles(encoder: EncoderConfig, view: View) -> list[tuple[str, int,
     if has_neighbours(encoder.attention, view):
         inputs.append(("relations", TensorProto.INT32, "MmTK"))
     return inputs
-
-
-def _scores(graph: "_Graph", hidden: str, name: str) -> tuple[str, str]:
-    """The product of hidden states [S, D] with the weights of a score [D], and its bias."""
-    kernel, bias = (graph.single(f"cell_selection/{name}_{it}") for it in ("weights", "bias"))
-    return graph.op("MatMul", hidden, kernel), bias
 
 
 def _encoder(graph: "_Graph", config: EncoderConfig) -> str:

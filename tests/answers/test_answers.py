@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from mate_tf.answers.answer import (
     Answer,
     SelectedCell,
-    TokenFacts,
+    TableFacts,
     answer_of_cells,
     apply_min_score,
     format_number,
@@ -228,15 +228,15 @@ RUNNERS = Table.from_rows(
 )
 
 
-def facts(mentions: dict[str, float]) -> TokenFacts:
+def facts(mentions: dict[str, float]) -> TableFacts:
     """As the features have them: ranks by value, and the names' places in a question."""
     ranks = np.zeros((RUNNERS.num_rows, RUNNERS.num_columns))
     ranks[:, 1], ranks[:, 2] = [2, 1, 2, 0], [2, 1, 2, 0]
     ranks[:, 3], ranks[:, 5] = [2, 1, 0, 3], [3, 1, 2, 2]
-    texts = [cell for row in RUNNERS.rows for cell in row]
-    mentioned = np.array([float(text in mentions) for text in texts])
-    places = np.array([mentions.get(text, 0.0) for text in texts])
-    return TokenFacts(ranks.ravel(), mentioned, places, np.zeros(RUNNERS.num_columns))
+    mentioned = np.array([[float(text in mentions) for text in row] for row in RUNNERS.rows])
+    places = np.array([[mentions.get(text, 0.0) for text in row] for row in RUNNERS.rows])
+    others = {"names": ranks[0], "num_tokens": ranks, "relations": ranks}
+    return TableFacts(RUNNERS, mentioned, ranks=ranks, positions=places, **others)
 
 
 def of_runners(aggregation, column, rows, mentions=()):

@@ -179,22 +179,17 @@ def test_attention_without_cells_is_the_first_tokens_and_without_colour_where_it
 LONG = Table.from_rows([["city", "people"], *[[f"city {row}", row] for row in range(500)]])
 
 
-def test_a_long_table_is_shown_around_the_chosen_cells():
+def test_a_long_table_is_shown_around_the_chosen_cells_or_from_its_first_row_on():
+    def rows(text):  # counted from 1
+        return [int(cell) for _, a, cell in Reader(text).cells if a.get("scope") == "row"]
+
     text = result_html(LONG, answer(SelectedCell(250, 0, "city 250", 0.8), table=LONG), {}, {})
-    shown = [int(cell) for tag, a, cell in Reader(text).cells if a.get("scope") == "row"]
-    assert shown == [1, 2, 3, *range(248, 255)]  # counted from 1
+    assert rows(text) == [1, 2, 3, *range(248, 255)]
     assert re.findall(r"([0-9,]+) rows left out", text) == ["244", "246"]
     assert "500 rows, 2 columns" in text
-
-
-def test_of_a_long_table_without_chosen_cells_the_first_rows_are_shown():
     for text in (table_html(LONG), result_html(LONG, no_answer(), {}, {})):
-        shown = [int(cell) for _, a, cell in Reader(text).cells if a.get("scope") == "row"]
-        assert shown == list(range(1, MOST_ROWS + 1))
+        assert rows(text) == list(range(1, MOST_ROWS + 1))
         assert "460 rows left out<" in text
-
-
-def test_chosen_cells_in_rows_that_are_left_out_are_counted():
     cells = tuple(SelectedCell(row, 0, f"city {row}", 0.8) for row in range(0, 500, 5))
     text = result_html(LONG, answer(*cells, table=LONG), {}, {})
     hidden = sum(int(number) for number in re.findall(r"with ([0-9]+) chosen cells?<", text))

@@ -4,7 +4,9 @@ import re
 
 import numpy as np
 
-from mate_tf.answers.row_words import RowFacts, row_in_words, rows_beyond, rows_of_all
+from mate_tf.answers.answer import TableFacts
+from mate_tf.answers.views import row_in_words, rows_beyond, rows_of_all
+from mate_tf.tables.table import Table
 from tests.small import cases, stored_cases
 
 HEADER = ("Name", "Year", "Points", "Age", "Rank")
@@ -35,9 +37,10 @@ def facts(question, header=HEADER, rows=ROWS, values=()):
     for value in values:
         relations |= 1 * (numbers == value) + 2 * (numbers > value) + 4 * (numbers < value)
     is_number = numbers > 0
-    of_tokens = mentioned, of_cells(lambda cell: len(cell.split())), ranks * is_number, places
+    table, num_tokens = Table(header, tuple(map(tuple, rows))), of_cells(lambda it: len(it.split()))
     names = np.array([share(name) for name in header])
-    return RowFacts(*of_tokens, names, names > 1, relations * is_number, header, rows)
+    ranks, relations = ranks * is_number, relations * is_number
+    return TableFacts(table, mentioned, num_tokens, ranks, places, names, relations)
 
 
 def row_of(question, rows=ROWS, column=0):

@@ -131,13 +131,9 @@ def test_the_likeliest_class_is_the_answer_and_the_others_are_alternatives():
     assert [other.text for other in first.alternatives] == ["unknown", "refuted"]
     assert [other.class_index for other in second.alternatives] == [2, 1]
     assert (first.cells, first.aggregation, first.value, first.number) == ((), "NONE", None, None)
-
-
-def test_classes_without_names_are_called_by_their_numbers():
-    outputs = {"class_logits": LOGITS}
-    first, second = decode_classes(ClassificationConfig(3), outputs, num_alternatives=1)
-    assert (first.text, second.text) == ("1", "0")
-    assert [other.text for other in first.alternatives] == ["2"]
+    # Without names they are called by their numbers.
+    (unnamed, _) = decode_classes(ClassificationConfig(3), {"class_logits": LOGITS}, None, 1)
+    assert [one.text for one in (unnamed, *unnamed.alternatives)] == ["1", "2"]
 
 
 @given(arrays.arrays(np.float32, (2, 4), elements=st.floats(-50, 50, width=32)))

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mate_tf.answers.answer import SelectedCell, answer_of_cells
 from mate_tf.command_line.arguments import showing_logs
 from mate_tf.command_line.main import main
 from mate_tf.serving import loading
 from mate_tf.tables.drawing import escaped, quoted
+from tests.page.fake import Fake
 
 C0_AND_C1 = [chr(code) for code in (*range(0x20), *range(0x7F, 0xA0))]
 BIDI = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -42,17 +42,6 @@ def test_a_quoted_text_is_a_line_and_reads_as_json_does(text):
     assert json.loads(f'"{escaped(plain)}"') == plain
     printable = "".join(filter(str.isprintable, text))
     assert escaped(printable) == printable
-
-
-class FakePredictor:
-    """Answers with the first cell."""
-
-    def __init__(self, *_, **__):
-        pass
-
-    def answer(self, table, question, after=None):
-        cell = SelectedCell(0, 0, table.rows[0][0], 0.6)
-        return answer_of_cells(table, (cell,), "NONE", 0.6)
 
 
 @pytest.fixture(scope="module")
@@ -81,7 +70,7 @@ def test_no_cell_header_question_or_name_of_a_file_controls_the_terminal(folder,
     ):
         out, err = (io.TextIOWrapper(io.BytesIO(), "utf-8", "backslashreplace") for _ in range(2))
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(loading, "from_pretrained", FakePredictor)
+            patch.setattr(loading, "from_pretrained", lambda *_, **__: Fake())
             patch.setattr(sys, "stdout", out)
             patch.setattr(sys, "stderr", err)
             status = main(command)

@@ -200,13 +200,6 @@ def reading(page) -> list[str]:
     )
 
 
-def test_a_question_asked_with_the_upload_is_about_the_file(page):
-    page.get_by_label("Question").fill("which town is it?")
-    page.evaluate(UPLOAD_AND, "#ask")
-    wait_for_answer(page, "Oslo")
-    assert page.get_by_label("or text, pasted").input_value() == ""
-
-
 @pytest.mark.parametrize("slow", ["network", "reader"])
 def test_a_question_waits_for_its_file_and_the_page_says_so(page, monkeypatch, slow):
     held, may_read, table = [], threading.Event(), Page.table
@@ -462,15 +455,15 @@ def test_uploads_have_a_size_and_a_name(address, monkeypatch):
     without_length = httpx.post(f"{address}{API}/upload", content=iter([part]), timeout=None)
     assert without_length.status_code == 411
     # All visitors' files count by their blocks.
-    monkeypatch.setattr("mate_tf.page.visitors._MOST_KEPT", 200_000)
+    monkeypatch.setattr("mate_tf.page.app._MOST_KEPT", 200_000)
     head = b'--X\r\nContent-Disposition: form-data; name="files"; filename="%d.csv"\r\n\r\n%d\r\n'
     many = b"".join(head % (number, number) for number in range(100)) + b"--X--\r\n"
     assert [upload(many), upload(part % b'; filename="b.csv"')] == [200, 503]
 
 
 def test_a_question_is_refused_where_too_many_wait(monkeypatch):
-    monkeypatch.setattr("mate_tf.page.app._MOST_WAITING", 2)
-    monkeypatch.setattr("mate_tf.page.app._AT_ONCE", 1)
+    monkeypatch.setattr("mate_tf.page.page._MOST_WAITING", 2)
+    monkeypatch.setattr("mate_tf.page.page._AT_ONCE", 1)
     predictor = Fake()
     with serving(predictor, "model", "127.0.0.1") as own, httpx.Client(base_url=own) as client:
         client.timeout = None

@@ -10,10 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mate_tf.page.app import import_gradio
+from mate_tf.page.app import Files, Guard, import_gradio
 from mate_tf.page.page import DEFAULTS, EXAMPLES, Page
-from mate_tf.page.visitors import Files, Guard, Reader
-from mate_tf.reading.files import ReadOptions, read_content
+from mate_tf.reading.files import read_content
 from scripts.draw_page import headless_browser
 from tests.page.fake import CAPITALS, Failing, Fake, Hidden
 from tests.small import cases
@@ -228,20 +227,19 @@ def test_a_link_holds_question_and_table_and_is_not_too_long(page):
     assert too_long == "The table is too large for a link of 30,000 characters."
 
 
-def test_a_table_of_too_many_cells_is_refused():
-    message = r"expected at most 3 cells, got 4 \(file 't.csv'\); choose fewer rows"
-    with pytest.raises(ValueError, match=message):
-        Reader(most_cells=3).read(None, b"a,b\n1,2\n3,4\n", "t.csv", ReadOptions())
-
-
-def test_the_last_tables_are_kept(tmp_path):
-    reader = Reader(most_kept=3000)  # each counts as 2,000 cells
+def test_a_table_of_too_many_cells_is_refused_and_the_last_ones_are_kept(monkeypatch, tmp_path):
     path = tmp_path / "small.csv"
     path.write_text("a,b\n1,2\n")
-    first = reader.read(str(path), b"", "", ReadOptions())
-    assert reader.read(str(path), b"", "", ReadOptions()) is first
-    reader.read(str(path), b"", "", ReadOptions(header_rows=1))
-    assert reader.read(str(path), b"", "", ReadOptions()) is not first
+    monkeypatch.setattr("mate_tf.page.page._MOST_KEPT_CELLS", 3000)  # each counts as 2,000
+    page = Page(Fake())
+    first = page.table(str(path), "")
+    assert page.table(str(path), "") is first
+    page.table(str(path), "", ("", "", 1, None, "", None, False))
+    assert page.table(str(path), "") is not first
+    monkeypatch.setattr("mate_tf.page.page._MOST_CELLS", 3)
+    message = r"expected at most 3 cells, got 4 \(file 'the pasted table'\); choose fewer rows"
+    with pytest.raises(ValueError, match=message):
+        page.table(None, "a,b\n1,2\n3,4\n")
 
 
 @pytest.mark.medium

@@ -21,7 +21,7 @@ from mate_tf.models.span_reading import SpanReading
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import find_model, run_model
-from mate_tf.tables.table import Question, Table
+from mate_tf.tables.table import Table
 from mate_tf.task_configs import ClassificationConfig, SpanReadingConfig, TableQAConfig, model_kind
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
@@ -126,14 +126,6 @@ def test_another_vocabulary_is_refused(run, exported, tmp_path):
     (larger / VOCAB_FILE).write_text("\n".join([*pieces, *(f"x{i}" for i in range(100))]))
     with pytest.raises(ValueError, match="expected the vocabulary that the records were"):
         mate_tf.from_pretrained(larger)
-
-
-def test_one_question_gives_one_answer_and_a_list_a_list(exported):
-    predictor = mate_tf.from_pretrained(exported)
-    answers = predictor.answer(TABLE, [QUESTIONS[0], Question("a g")])
-    assert predictor.answer(TABLE, QUESTIONS[0]) == predictor.answer(TABLE, QUESTIONS[:1])[0]
-    assert texts(answers) == texts(predictor.answer(TABLE, QUESTIONS[:2]))
-    assert predictor.answer(TABLE, []) == []
 
 
 def test_bfloat16_is_the_same_within_its_precision(exported):

@@ -88,12 +88,6 @@ def test_a_batch_of_tables_is_answered_as_by_the_library(request, kind):
         assert cells == [(cell.row, cell.column) for cell in answer.cells]
 
 
-def test_a_batch_with_one_sequence_too_long_is_refused(exported):
-    message = r"at most 64 tokens, got 89 \(example 1\)"
-    with pytest.raises(tf.errors.InvalidArgumentError, match=message):
-        ask(signatures_of(exported), ["a", "a b c " * 28], TABLES[:2])
-
-
 def test_outputs_that_are_not_finite_are_an_error(classifier):
     model = tf.saved_model.load(str(classifier))
     (bias,) = [weight for weight in model.weights.values() if weight.shape == (2,)]

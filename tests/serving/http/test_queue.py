@@ -12,8 +12,7 @@ from hypothesis import given
 
 from mate_tf.answers.answer import Answer
 from mate_tf.serving.http import Limits, RefusedError
-from mate_tf.serving.http.app import Service
-from mate_tf.serving.http.queue import Questions
+from mate_tf.serving.http.app import Questions, Service
 from mate_tf.serving.http.requests import Body, read_request
 from tests.small import cases
 
