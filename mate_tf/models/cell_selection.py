@@ -89,7 +89,9 @@ def column_logits(
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
     sums = reduce_segments(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
-    counts = reduce_segments(tf.math.unsorted_segment_sum, cells.exists, cells.column_ids, num_columns)
+    counts = reduce_segments(
+        tf.math.unsorted_segment_sum, cells.exists, cells.column_ids, num_columns
+    )
     is_empty_column = tf.range(num_columns) == 0  # [C]
     forbidden = (counts < 0.5) & ~is_empty_column  # [B, C]
     if not allow_empty:

@@ -18,11 +18,8 @@ import tensorflow as tf
 
 from mate_tf.answers.inference import inference_function
 from mate_tf.features.token_features import TAPAS_FEATURES, TokenFeatures
-from mate_tf.layers import basic
-from mate_tf.layers.attention import kinds
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.multi_view import MultiViewEmbedding
-from mate_tf.layers.basic import Dropout
 from mate_tf.layers.compilation import portable_graph
 from mate_tf.layers.encoder import EncoderBlock, TableEncoder
 from mate_tf.models import MODELS

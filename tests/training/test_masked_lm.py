@@ -17,8 +17,7 @@ from mate_tf.records.conversion_file import conversion_of, write_conversion
 from mate_tf.records.pretraining import make_builder, write_split
 from mate_tf.tables.table import Table
 from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTrainingConfig
-from mate_tf.training.examples import build_model, make_task
-from mate_tf.training.examples import check_classification
+from mate_tf.training.examples import build_model, check_classification, make_task
 from mate_tf.training.examples import check_masked_lm as check_data
 from mate_tf.training.examples import masked_lm_evaluation as dev_evaluation
 from mate_tf.training.run import train_run

@@ -9,17 +9,13 @@ import pytest
 import tensorflow as tf
 
 from experiments.benchmarks.runners import scalars
-from mate_tf.config import AttentionConfig
-from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import make_model
 from mate_tf.task_configs import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
-from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer, accumulate
-from tests import small
 from tests.layers.small_layers import attentions, token_features
 from tests.small import assert_same, cases, small_encoder, two_devices
 from tests.training import distributed_runs
@@ -83,8 +79,8 @@ def test_a_run_that_computes_layers_again_gives_the_same_weights(tmp_path, monke
             task.model.encoder.recompute = recompute
             train(task, CONFIG, tmp_path / str(recompute))
         weights.append([weight.numpy() for weight in task.model.weights])
-    # Five updates by the rate times a tenth of the gradient over at least 1e-6: a thousand times the
-    # rounding of gradients below 0.1, which is some 1e-9.
+    # Five updates by the rate times a tenth of the gradient over at least 1e-6: some thousand times
+    # the rounding of gradients below 0.1, which is some 1e-9.
     assert_same(*weights, atol=1e-5)
 
 

@@ -14,7 +14,6 @@ from mate_tf.serving.stored import find_model
 from mate_tf.tables.table import Table
 from mate_tf.weights import run as weights_of_runs
 from mate_tf.weights.folder import read_calibration, write_calibration
-from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import export_weights, run_weights, weights_by_path
 from tests.small import without_tables, write_run
 

@@ -388,22 +388,15 @@ class Dense(ByGroups):
             related = RelatedTags(favoured_tags(attention.grammar_rules))
             favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
             bias = attention.grammar_bias * tf.cast(favoured, heads.compute_dtype)
-        return tuple(
-            DensePlan(
-                self._mask(features, group),
-                None if heads.relations_of(group) is None else relations,
-                bias,
-            )
-            for group in heads.groups
-        )
-
-    def _mask(self, features: TokenFeatures, group: HeadGroup) -> tf.Tensor:
-        """Bool [B, 1, F or 1, T]."""
-        mask = group_mask(group, features)  # [B, F or 1, T]
-        in_window = window_pairs(features, group.sort_by, self.heads.attention)
-        if in_window is not None:
-            mask &= in_window
-        return mask[:, None]
+        plans = []
+        for group in heads.groups:
+            mask = group_mask(group, features)  # [B, F or 1, T]
+            in_window = window_pairs(features, group.sort_by, attention)
+            if in_window is not None:
+                mask &= in_window
+            of_group = None if heads.relations_of(group) is None else relations
+            plans.append(DensePlan(mask[:, None], of_group, bias))
+        return tuple(plans)
 
     def attend_group(self, inputs: GroupInputs, plan: DensePlan) -> tf.Tensor:
         """The context under the group's mask. float [B, h, S, E]."""

@@ -49,7 +49,7 @@ def _relation_table(disabled: tuple[int, ...]) -> np.ndarray:
 
 
 def as_pairs(query: TokenFeatures, key: TokenFeatures) -> tuple[TokenFeatures, TokenFeatures]:
-    """Features [..., F] and [..., T] that broadcast against each other: [..., F, 1], [..., 1, T]."""
+    """Features [..., F] and [..., T] that broadcast: [..., F, 1] and [..., 1, T]."""
     return (
         query.map(lambda feature: tf.expand_dims(feature, -1)),
         key.map(lambda feature: tf.expand_dims(feature, -2)),

@@ -69,7 +69,7 @@ def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
 
 
 def real_keys(features: TokenFeatures, to_global: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
-    """The global tokens that stand for a row or column, bool [B, G], and no padding, bool [B, S]."""
+    """Global tokens that stand for a row or column, bool [B, G]; the real tokens, bool [B, S]."""
     return tf.reduce_any(to_global > 0, axis=1), tf.greater(features.input_mask, 0)
 
 

@@ -3,17 +3,14 @@
 import dataclasses
 
 import numpy as np
-import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from mate_tf.config import RELATION_NAMES, AttentionConfig
 from mate_tf.layers.attention.relations import neighbouring_row, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
 from tests.layers import small_layers as small
 from tests.layers.small_layers import ENCODER, token_features
-from tests.small import cases
 
 # [CLS], a question token, two headers, two rows of two cells, the first of two tokens; padding.
 FEATURES = token_features(
