@@ -45,6 +45,7 @@ class SpanHead(keras.layers.Layer):
 
     def build(self, input_shape) -> None:
         size = input_shape[-1]
+        shapes: dict[str, tuple[int, ...]]
         if self.kind == "boundary":
             shapes = {"start_output": (size,), "end_output": (size,)}
         elif self.hidden_size is None:

@@ -451,10 +451,11 @@ def assign_variables(
             f"{', '.join(without)}; they would be left at their initial value"
         )
     ignored = sorted(name for name in tensors if name not in used)
-    moves = is_bert and encoder_of(model).config.position == "per_cell" and cls_id is not None
-    if moves:
+    moved = False
+    if is_bert and cls_id is not None and encoder_of(model).config.position == "per_cell":
         _move_first_position(variables[_WORDS], variables[_POSITIONS], cls_id)
-    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset), moves)
+        moved = True
+    return LoadReport(source, tuple(loaded), tuple(new), tuple(ignored), tuple(reset), moved)
 
 
 def _move_first_position(words: keras.Variable, positions: keras.Variable, cls_id: int) -> None:
