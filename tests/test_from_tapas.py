@@ -151,23 +151,6 @@ def test_every_name_of_mate_tf_is_one():
     assert [name for name in dict.fromkeys(named) if not is_ours(name)] == []
 
 
-@cases(
-    "name",
-    "mate-tf data --no-such-option",
-    "mate-tf data --task=NQ_RETRIEVAL",
-    "--config.learning_rates",
-    "--config.encoder.position=relative",
-    "--config=wtq_huge",
-    "--architecture=bert",
-    "experiments/create_data.py --no_such_flag",
-    "mate_tf/no_such_file.py",
-    "EncoderConfig.num_hidden_layers",
-    "NoSuchClass",
-)
-def test_a_wrong_name_would_be_found(name):
-    assert not is_ours(name)
-
-
 def test_the_features_of_records_are_all_there():
     assert sorted(first_column(RECORDS)) == sorted({**OF_TOKENS, **OF_EXAMPLES})
 
@@ -183,7 +166,7 @@ MODELS: list[tuple[AttentionConfig, TaskConfig]] = [
 
 def test_the_variables_of_checkpoints_are_all_there():
     from mate_tf.models import make_model  # with TensorFlow
-    from mate_tf.weights.loading import variables_by_name
+    from mate_tf.weights.initial import variables_by_name
 
     found: set[str] = set()
     for attention, task in MODELS:

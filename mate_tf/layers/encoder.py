@@ -28,15 +28,16 @@ def first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
     A cell is a run of equal ids, in row-major order. Question and padding are one cell that begins
     at index 0. From features int [B, S] to int32 [B, S].
     """
-    row_ids, column_ids = features.row_ids, features.column_ids
+    first = _first_index(cell_numbers(features.row_ids, features.column_ids) - 1)
+    outside_table = (features.row_ids == 0) & (features.column_ids == 0)
+    return tf.where(outside_table, 0, first)
+
+
+def cell_numbers(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
+    """Numbers the runs of equal ids, int [B, S] each, from 1: int32 [B, S]."""
     changed = (row_ids[:, 1:] != row_ids[:, :-1]) | (column_ids[:, 1:] != column_ids[:, :-1])
     begins = tf.pad(changed, [[0, 0], [1, 0]], constant_values=True)  # [B, S]
-    length = tf.shape(row_ids)[1]
-    index = tf.range(length)[None]  # [1, S]
-    runs = tf.cumsum(tf.cast(begins, tf.int32), axis=1) - 1  # [B, S], the cell's number
-    first = _segment_min(tf.broadcast_to(index, tf.shape(runs)), runs, length)
-    outside_table = (row_ids == 0) & (column_ids == 0)
-    return tf.where(outside_table, 0, first)
+    return tf.cumsum(tf.cast(begins, tf.int32), axis=1)
 
 
 def original_first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
@@ -46,19 +47,34 @@ def original_first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
     the smaller first index.
     """
     cells = features.column_ids * 256 + features.row_ids  # [B, S]
-    index = tf.broadcast_to(tf.range(tf.shape(cells)[1])[None], tf.shape(cells))
-    return _segment_min(index, tf.minimum(cells, 256 * 256 - 1), 256 * 256)
+    return _first_index(tf.minimum(cells, 256 * 256 - 1), 256 * 256)
 
 
-def _segment_min(
-    values: tf.Tensor, segments: tf.Tensor, num_segments: int | tf.Tensor
+def _first_index(cells: tf.Tensor, num_cells: int | None = None) -> tf.Tensor:
+    """The index of the first token of each token's cell, numbers from 0 to below S or num_cells."""
+    index = tf.broadcast_to(tf.range(tf.shape(cells)[1])[None], tf.shape(cells))  # [B, S]
+    first = reduce_segments(tf.math.unsorted_segment_min, index, cells, num_cells)
+    return tf.gather(first, cells, batch_dims=1)
+
+
+def reduce_segments(
+    reduction: Callable[..., tf.Tensor],
+    values: tf.Tensor,
+    segments: tf.Tensor,
+    num_segments: int | None = None,
 ) -> tf.Tensor:
-    """The smallest value of each token's segment; rows share no segments. [B, S]."""
-    batch = tf.shape(values)[0]
-    offset = tf.range(batch)[:, None] * num_segments  # [B, 1]
-    flat = tf.reshape(segments + offset, [-1])
-    smallest = tf.math.unsorted_segment_min(tf.reshape(values, [-1]), flat, batch * num_segments)
-    return tf.reshape(tf.gather(smallest, flat), tf.shape(values))
+    """Reduces values [B, N] over segments [B, N] of each example: [B, num_segments or N].
+
+    Integers in the result are at least 0.
+    """
+    batch_size, length = tf.unstack(tf.shape(values))
+    size = num_segments or values.shape[1] or length
+    offsets = tf.range(batch_size)[:, tf.newaxis] * size  # [B, 1]
+    reduced = reduction(
+        tf.reshape(values, [-1]), tf.reshape(segments + offsets, [-1]), batch_size * size
+    )
+    reduced = tf.reshape(reduced, [batch_size, size])
+    return tf.maximum(reduced, 0) if reduced.dtype.is_integer else reduced
 
 
 class TableEmbedding(keras.layers.Layer):

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import tensorflow as tf
 
+from mate_tf.layers.encoder import reduce_segments
 from mate_tf.task_configs import LOG_ZERO, AverageApproximation
 
 # The logit of what is not a body cell: below any other, and finite.
@@ -53,39 +54,24 @@ def group_cells(
     weights = tf.ones_like(keys) if count_padding else input_mask
     in_body = tf.where((rows > 0) & (columns > 0), input_mask, 0)  # [B, S]
     column_ids, exists, in_body = (
-        _reduce(tf.math.unsorted_segment_max, values, token_cells)
+        reduce_segments(tf.math.unsorted_segment_max, values, token_cells)
         for values in (columns, input_mask, in_body)
     )  # [B, K] each
     exists = tf.cast(exists > 0, tf.float32)
     return Cells(token_cells, tf.cast(weights, tf.float32), column_ids, exists, in_body > 0)
 
 
-def _reduce(segment_reduction, values, segments, num_segments: int | None = None):
-    """Reduces values [B, N] over segments [B, N] of each example: [B, num_segments or N].
-
-    Integers in the result are at least 0.
-    """
-    batch_size, length = tf.unstack(tf.shape(values))
-    size = num_segments or values.shape[1] or length
-    offsets = tf.range(batch_size)[:, tf.newaxis] * size  # [B, 1]
-    reduced = segment_reduction(
-        tf.reshape(values, [-1]), tf.reshape(segments + offsets, [-1]), batch_size * size
-    )
-    reduced = tf.reshape(reduced, [batch_size, size])
-    return tf.maximum(reduced, 0) if reduced.dtype.is_integer else reduced
-
-
 def mean_by_cell(values, cells: Cells):
     """Averages token values [B, S] over each cell: float32 [B, K], 0 in gaps."""
     weights = cells.token_weights  # [B, S]
-    total = _reduce(tf.math.unsorted_segment_sum, values * weights, cells.token_cells)
-    count = _reduce(tf.math.unsorted_segment_sum, weights, cells.token_cells)
+    total = reduce_segments(tf.math.unsorted_segment_sum, values * weights, cells.token_cells)
+    count = reduce_segments(tf.math.unsorted_segment_sum, weights, cells.token_cells)
     return total / tf.maximum(count, 1.0)
 
 
 def is_labelled(label_ids, cells: Cells):
     """Whether a token of the cell is labelled: int32 [B, S] to bool [B, K]."""
-    return _reduce(tf.math.unsorted_segment_max, label_ids, cells.token_cells) > 0
+    return reduce_segments(tf.math.unsorted_segment_max, label_ids, cells.token_cells) > 0
 
 
 def to_tokens(cell_values, cells: Cells):
@@ -102,8 +88,10 @@ def column_logits(
     exist. Column 0, which stands for no column, may be chosen with `allow_empty`.
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
-    sums = _reduce(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
-    counts = _reduce(tf.math.unsorted_segment_sum, cells.exists, cells.column_ids, num_columns)
+    sums = reduce_segments(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
+    counts = reduce_segments(
+        tf.math.unsorted_segment_sum, cells.exists, cells.column_ids, num_columns
+    )
     is_empty_column = tf.range(num_columns) == 0  # [C]
     forbidden = (counts < 0.5) & ~is_empty_column  # [B, C]
     if not allow_empty:
@@ -145,7 +133,7 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     """
     num_columns = columns_logits.shape[1]
     token_columns = to_tokens(cells.column_ids, cells)  # [B, S]
-    counts = _reduce(tf.math.unsorted_segment_sum, label_ids, token_columns, num_columns)
+    counts = reduce_segments(tf.math.unsorted_segment_sum, label_ids, token_columns, num_columns)
     column = tf.argmax(counts, axis=-1, output_type=tf.int32)  # [B]; 0 where all counts are 0
     column_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(column, columns_logits)  # [B]
 

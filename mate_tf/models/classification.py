@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, add_pooled_head, pooled_logits
 from mate_tf.task_configs import ClassificationConfig
 
 
@@ -28,14 +28,15 @@ class SequenceClassification(EncoderTask):
 
     def make_weights(self) -> None:
         # Named and shaped as in the published checkpoints.
-        self.output_weights, self.output_bias = self.add_pooled_head(
-            self.task_config.num_classes, "output_weights_cls", "output_bias_cls"
+        shape = self.task_config.num_classes, self.encoder_config.hidden_size
+        self.output_weights, self.output_bias = add_pooled_head(
+            self, shape, "output_weights_cls", "output_bias_cls"
         )
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
         pooled = self.encoder(features, training=training).pooled_output  # [B, D]
         pooled = self.dropout(pooled, training=training)
-        return {"class_logits": self.pooled_logits(pooled, self.output_weights, self.output_bias)}
+        return {"class_logits": pooled_logits(pooled, self.output_weights, self.output_bias)}
 
     def compute_task_loss(
         self, batch: Mapping[str, tf.Tensor], outputs: Mapping[str, tf.Tensor]

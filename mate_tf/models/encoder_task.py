@@ -15,6 +15,34 @@ from mate_tf.layers.encoder import TableEncoder
 from mate_tf.task_configs import TaskConfig
 
 
+def add_linear(
+    layer: keras.layers.Layer, name: str, shape: tuple[int, ...], initializer: Any
+) -> None:
+    """Gives a layer the weights of a linear map, NAME_weights of a shape [D, ...] and NAME_bias."""
+    for part, size, start in (("weights", shape, initializer), ("bias", shape[1:], "zeros")):
+        setattr(layer, f"{name}_{part}", layer.add_weight(size, start, name=f"{name}_{part}"))
+
+
+def add_pooled_head(
+    layer: keras.layers.Layer, shape: tuple[int, int], weights: str, bias: str, stddev: float = 0.02
+) -> tuple[keras.Variable, keras.Variable]:
+    """Weights [size, D] and bias of a linear map of the pooled output; without autocast."""
+    initializer = keras.initializers.TruncatedNormal(stddev=stddev)
+    return (
+        layer.add_weight(shape, initializer, autocast=False, name=weights),
+        layer.add_weight(shape[:1], "zeros", autocast=False, name=bias),
+    )
+
+
+def pooled_logits(
+    pooled_output: tf.Tensor, weights: keras.Variable, bias: keras.Variable
+) -> tf.Tensor:
+    """That linear map of the pooled output [B, D]: float32 [B, size]."""
+    pooled = tf.cast(pooled_output, tf.float32)
+    product = tf.matmul(pooled, tf.convert_to_tensor(weights.value), transpose_b=True)
+    return product + bias.value
+
+
 class EncoderTask(keras.Model):
     """A model with an encoder, made from the configs of both; without the task's, of its defaults.
 
@@ -106,25 +134,6 @@ class EncoderTask(keras.Model):
     def model_inputs(self, batch: Mapping[str, tf.Tensor]) -> tuple[Any, ...]:
         """The positional arguments of the model, from a batch of records."""
         return (TokenFeatures.from_dict(batch),)
-
-    def add_pooled_head(
-        self, size: int, weights: str, bias: str, stddev: float = 0.02
-    ) -> tuple[keras.Variable, keras.Variable]:
-        """Weights [size, D] and bias of a linear map of the pooled output; without autocast."""
-        initializer = keras.initializers.TruncatedNormal(stddev=stddev)
-        shape = (size, self.encoder_config.hidden_size)
-        return (
-            self.add_weight(shape=shape, initializer=initializer, autocast=False, name=weights),
-            self.add_weight(shape=(size,), initializer="zeros", autocast=False, name=bias),
-        )
-
-    def pooled_logits(
-        self, pooled_output: tf.Tensor, weights: keras.Variable, bias: keras.Variable
-    ) -> tf.Tensor:
-        """That linear map of the pooled output [B, D]: float32 [B, size]."""
-        pooled = tf.cast(pooled_output, tf.float32)
-        product = tf.matmul(pooled, tf.convert_to_tensor(weights.value), transpose_b=True)
-        return product + bias.value
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | {

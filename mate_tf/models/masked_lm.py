@@ -10,7 +10,7 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import LayerNorm, Linear
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, add_pooled_head, pooled_logits
 from mate_tf.task_configs import MaskedLMConfig
 
 # In the mean over predicted tokens, for a batch without any; as in BERT's published code.
@@ -51,8 +51,9 @@ class MaskedLanguageModel(EncoderTask):
             shape=(config.vocab_size,), initializer="zeros", autocast=False, name="output_bias"
         )
         if self.task_config.next_sentence:
-            self.next_sentence_weights, self.next_sentence_bias = self.add_pooled_head(
-                2, "next_sentence_weights", "next_sentence_bias", config.initializer_range
+            shape, names = (2, config.hidden_size), ("next_sentence_weights", "next_sentence_bias")
+            self.next_sentence_weights, self.next_sentence_bias = add_pooled_head(
+                self, shape, *names, config.initializer_range
             )
 
     def checkpoint_variables(self) -> dict[str, keras.Variable]:
@@ -86,7 +87,7 @@ class MaskedLanguageModel(EncoderTask):
         shape = tf.concat([tf.shape(hidden)[:-1], [words.shape[0]]], axis=0)
         outputs = {"masked_lm_logits": tf.reshape(logits, shape)}
         if self.task_config.next_sentence:
-            outputs["next_sentence_logits"] = self.pooled_logits(
+            outputs["next_sentence_logits"] = pooled_logits(
                 encoded.pooled_output, self.next_sentence_weights, self.next_sentence_bias
             )  # [B, 2]
         return outputs

@@ -14,7 +14,8 @@ import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout, gelu
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.layers.encoder import cell_numbers
+from mate_tf.models.encoder_task import EncoderTask, add_linear, add_pooled_head, pooled_logits
 from mate_tf.task_configs import LOG_ZERO, SpanKind, SpanReadingConfig
 
 
@@ -44,18 +45,16 @@ class SpanHead(keras.layers.Layer):
 
     def build(self, input_shape) -> None:
         size = input_shape[-1]
+        shapes: dict[str, tuple[int, ...]]
         if self.kind == "boundary":
-            self._add("start_output", (size,))
-            self._add("end_output", (size,))
-            return
-        if self.hidden_size is not None:
-            self._add("span_hidden", (2 * size, self.hidden_size))
-        self._add("span_output", (self.hidden_size or 2 * size,))
-
-    def _add(self, name: str, shape: tuple[int, ...]) -> None:
-        initializer = keras.initializers.TruncatedNormal(stddev=0.02)
-        for part, of, start in (("weights", shape, initializer), ("bias", shape[1:], "zeros")):
-            setattr(self, f"{name}_{part}", self.add_weight(of, start, name=f"{name}_{part}"))
+            shapes = {"start_output": (size,), "end_output": (size,)}
+        elif self.hidden_size is None:
+            shapes = {"span_output": (2 * size,)}
+        else:
+            hidden = self.hidden_size
+            shapes = {"span_hidden": (2 * size, hidden), "span_output": (hidden,)}
+        for name, shape in shapes.items():
+            add_linear(self, name, shape, keras.initializers.TruncatedNormal(stddev=0.02))
 
     def call(
         self, sequence_output: tf.Tensor, training: bool | None = None
@@ -66,9 +65,8 @@ class SpanHead(keras.layers.Layer):
             starts, ends = starts + self.start_output_bias, ends + self.end_output_bias
             return over_spans(tf.add, starts, ends, self.max_span_length), (starts, ends)
         if self.hidden_size is None:
-            start_weights, end_weights = tf.split(self.span_output_weights, 2)  # [D] each
-            starts = tf.linalg.matvec(sequence_output, start_weights)  # [B, S]
-            ends = tf.linalg.matvec(sequence_output, end_weights)  # [B, S]
+            halves = tf.split(self.span_output_weights, 2)  # [D] each
+            starts, ends = (tf.linalg.matvec(sequence_output, half) for half in halves)  # [B, S]
             scores = over_spans(tf.add, starts, ends, self.max_span_length)
         else:
             start_weights, end_weights = tf.split(self.span_hidden_weights, 2)  # [D, U] each
@@ -113,8 +111,9 @@ class SpanReading(EncoderTask):
     def make_weights(self) -> None:
         self.head.build((None, None, self.encoder_config.hidden_size))
         if num_classes := self.task_config.num_classes:
-            self.output_weights, self.output_bias = self.add_pooled_head(
-                num_classes, "output_weights_cls", "output_bias_cls"
+            shape = num_classes, self.encoder_config.hidden_size
+            self.output_weights, self.output_bias = add_pooled_head(
+                self, shape, "output_weights_cls", "output_bias_cls"
             )
 
     def checkpoint_variables(self) -> dict[str, keras.Variable]:
@@ -135,7 +134,7 @@ class SpanReading(EncoderTask):
         if token_logits is not None:
             outputs["start_logits"], outputs["end_logits"] = token_logits  # [B, S] each
         if self.task_config.num_classes:
-            outputs["class_logits"] = self.pooled_logits(
+            outputs["class_logits"] = pooled_logits(
                 encoded.pooled_output, self.output_weights, self.output_bias
             )  # [B, C]
         return outputs
@@ -208,8 +207,7 @@ def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
     is like any other row here.
     """
     in_body = (row_ids > 0) & (column_ids > 0)  # [B, S]
-    numbers = tf.cumsum(tf.cast(~(_follows(row_ids) & _follows(column_ids)), tf.int32), axis=1)
-    return tf.where(in_body, numbers, 0)
+    return tf.where(in_body, cell_numbers(row_ids, column_ids), 0)
 
 
 def valid_spans(cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
@@ -224,7 +222,8 @@ def answer_bounds(label_ids: tf.Tensor, cells: tf.Tensor) -> tuple[tf.Tensor, tf
     the release a run goes on into the next cell.
     """
     labelled = (label_ids > 0) & (cells > 0)  # [B, S]
-    goes_on = _follows(cells) & labelled & tf.roll(labelled, 1, axis=1)  # [B, S]
+    same = tf.pad(cells[:, 1:] == cells[:, :-1], [[0, 0], [1, 0]])  # [B, S], as the one before
+    goes_on = same & labelled & tf.roll(labelled, 1, axis=1)  # [B, S]
     return labelled & ~goes_on, labelled & ~tf.roll(goes_on, -1, axis=1)
 
 
@@ -241,9 +240,3 @@ def answer_spans(label_ids: tf.Tensor, cells: tf.Tensor, max_span_length: int) -
 
 def _same(start: tf.Tensor, end: tf.Tensor) -> tf.Tensor:
     return (start == end) & (start > 0)
-
-
-def _follows(ids: tf.Tensor) -> tf.Tensor:
-    """Whether a token has the same id as the one before it: [B, S] to bool [B, S]."""
-    same = ids[:, 1:] == ids[:, :-1]  # [B, S-1]
-    return tf.pad(same, [[0, 0], [1, 0]])

@@ -11,7 +11,7 @@ import tensorflow as tf
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import cell_selection
-from mate_tf.models.encoder_task import EncoderTask
+from mate_tf.models.encoder_task import EncoderTask, add_linear, add_pooled_head, pooled_logits
 from mate_tf.tables.operators import ABSENT, OPERATORS, operators_by_id
 from mate_tf.task_configs import TableQAConfig
 
@@ -243,36 +243,29 @@ class CellSelectionHead(keras.layers.Layer):
         name: str | None = None,
     ) -> None:
         super().__init__(dtype="float32", name=name)
-        self.select_one_column = select_one_column
-        self.select_one_row = select_one_row
+        self.scored = {
+            "output": True,
+            "column_output": select_one_column,
+            "row_output": select_one_row,
+        }
         self.initialize_to_zero = initialize_to_zero
 
     def build(self, input_shape) -> None:
         initializer = (
             "zeros" if self.initialize_to_zero else keras.initializers.TruncatedNormal(stddev=0.02)
         )
-        shape = (input_shape[-1],)
-        self.output_weights = self.add_weight(shape, initializer, name="output_weights")
-        self.output_bias = self.add_weight((), "zeros", name="output_bias")
-        if self.select_one_column:
-            self.column_output_weights = self.add_weight(
-                shape, initializer, name="column_output_weights"
-            )
-            self.column_output_bias = self.add_weight((), "zeros", name="column_output_bias")
-        if self.select_one_row:
-            self.row_output_weights = self.add_weight(shape, initializer, name="row_output_weights")
-            self.row_output_bias = self.add_weight((), "zeros", name="row_output_bias")
+        for name, is_scored in self.scored.items():
+            if is_scored:
+                add_linear(self, name, (input_shape[-1],), initializer)
 
     def call(self, sequence_output):
-        scores = tf.linalg.matvec(sequence_output, self.output_weights) + self.output_bias
-        column_scores = row_scores = None
-        if self.select_one_column:
-            column_scores = tf.linalg.matvec(sequence_output, self.column_output_weights)
-            column_scores += self.column_output_bias
-        if self.select_one_row:
-            row_scores = tf.linalg.matvec(sequence_output, self.row_output_weights)
-            row_scores += self.row_output_bias
-        return scores, column_scores, row_scores
+        def scores(name: str) -> tf.Tensor | None:
+            if not self.scored[name]:
+                return None
+            weights, bias = getattr(self, f"{name}_weights"), getattr(self, f"{name}_bias")
+            return tf.linalg.matvec(sequence_output, weights) + bias  # [B, S]
+
+        return tuple(map(scores, self.scored))
 
 
 class AggregationHead(keras.layers.Layer):
@@ -283,16 +276,9 @@ class AggregationHead(keras.layers.Layer):
         self.num_operators = num_operators
 
     def build(self, input_shape) -> None:
-        self.output_weights_agg = self.add_weight(
-            (self.num_operators, input_shape[-1]),
-            keras.initializers.TruncatedNormal(stddev=0.02),
-            name="output_weights_agg",
-        )
-        self.output_bias_agg = self.add_weight(
-            (self.num_operators,), "zeros", name="output_bias_agg"
+        self.output_weights_agg, self.output_bias_agg = add_pooled_head(
+            self, (self.num_operators, input_shape[-1]), "output_weights_agg", "output_bias_agg"
         )
 
     def call(self, pooled_output):
-        return tf.matmul(pooled_output, self.output_weights_agg, transpose_b=True) + (
-            self.output_bias_agg
-        )
+        return pooled_logits(pooled_output, self.output_weights_agg, self.output_bias_agg)

@@ -19,7 +19,7 @@ from mate_tf.reading.text_files import complete_text_file, read_json
 from mate_tf.records.conversion_file import file_sha256
 from mate_tf.records.splits import QUESTIONS, has_questions, split_files
 from mate_tf.task_configs import model_kind
-from mate_tf.training import measures
+from mate_tf.training import examples
 from mate_tf.training.config import (
     ClassificationTrainingConfig,
     MaskedLMTrainingConfig,
@@ -62,14 +62,14 @@ TRAINING_KINDS = {
     "table_qa": TrainingKind(TableQATrainingConfig, check_table_qa, table_qa_evaluation),
     "classification": TrainingKind(
         ClassificationTrainingConfig,
-        measures.check_classification,
-        measures.classification_evaluation,
+        examples.check_classification,
+        examples.classification_evaluation,
     ),
     "span_reading": TrainingKind(
-        SpanReadingTrainingConfig, measures.check_span_reading, measures.span_reading_evaluation
+        SpanReadingTrainingConfig, examples.check_span_reading, examples.span_reading_evaluation
     ),
     "masked_lm": TrainingKind(
-        MaskedLMTrainingConfig, measures.check_masked_lm, measures.masked_lm_evaluation
+        MaskedLMTrainingConfig, examples.check_masked_lm, examples.masked_lm_evaluation
     ),
 }
 

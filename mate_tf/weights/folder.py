@@ -63,7 +63,7 @@ def check_named(path: str) -> None:
         ValueError: if it is a PointR.
     """
     folder = pathlib.Path(path)
-    if (folder / SAVED_MODEL).is_file():
+    if is_exported(folder):
         check_exported(folder)
     elif (folder / POINTR_FILE).is_file():
         raise ValueError(

@@ -24,8 +24,6 @@ from mate_tf.weights.folder import CALIBRATION_FILE
 if TYPE_CHECKING:
     import keras
 
-    from mate_tf.weights.loading import LoadReport
-
 BEST_FOLDER = "best"  # of a run: the weights of its best evaluation
 DESCRIPTION = ("config.json", "conversion.json", "vocab.txt")  # what a run's folder says of them
 _STEP = "step"
@@ -214,31 +212,6 @@ def read_run_config(directory: str | pathlib.Path) -> tuple[str, dict[str, Any]]
     return kind, values
 
 
-def load_run(
-    model: "keras.layers.Layer", directory: str | pathlib.Path, **options: Any
-) -> "LoadReport":
-    """Loads a run (`run_weights`) by the places of variables; options are of `assign_variables`."""
-    from mate_tf.weights.loading import ENCODER, assign_variables, check_num_heads
-
-    directory = as_path(directory)
-    stored = run_weights(directory)
-    config = read_json_object(directory / "config.json")
-    check_num_heads(model, config["encoder"].get("num_heads"), directory / "config.json")
-    names = _names(model)
-    tensors = {}
-    for path, tensor in stored.weights.items():
-        # What the model's encoder lacks is named as in checkpoints, with its layer.
-        other = ENCODER + path if path.startswith("encoder/") else path
-        if path not in names and other in names.values():
-            # A head at another place of the run's model has the name of this model's: masked words
-            # and table questions both have an output_bias.
-            other += " (of another head)"
-        tensors[names.get(path, other)] = tensor.read
-    task = config.get("task")
-    names_of_rows = task.get("operators", ()) if isinstance(task, dict) else ()
-    return assign_variables(model, tensors, stored.prefix, operators=names_of_rows, **options)
-
-
 def export_weights(directory: str | pathlib.Path, output: str | pathlib.Path) -> pathlib.Path:
     """Writes the weights of a run's best evaluation alone, in half precision; returns their file.
 
@@ -308,17 +281,3 @@ def packed(tensors: Mapping[str, np.ndarray], step: int, exactly: bool = False) 
         {name: value.astype(dtype) for name, value in single.items()},
         metadata={_STEP: str(step), "format": "mate_tf"},
     )
-
-
-def _names(model: "keras.layers.Layer") -> dict[str, str]:
-    """The checkpoint names of a model's variables by their path in it."""
-    from mate_tf.weights.loading import encoder_of, variables_by_name
-
-    names = {id(variable): name for name, variable in variables_by_name(model).items()}
-    # An encoder alone is a part of the run's model.
-    prefix = "encoder/" if encoder_of(model) is model else ""
-    return {
-        prefix + path: names[id(variable)]
-        for path, variable in weights_by_path(model).items()
-        if id(variable) in names
-    }

@@ -14,7 +14,7 @@ from mate_tf.tables.operators import OPERATORS, TAPAS_OPERATORS, Operator, opera
 from mate_tf.tables.table import Table
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL
-from mate_tf.weights.loading import assign_variables, variables_by_name
+from mate_tf.weights.initial import assign_variables, variables_by_name
 from tests.layers.small_layers import features_of
 from tests.small import ENCODER, cases
 

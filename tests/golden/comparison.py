@@ -19,11 +19,11 @@ import pytest
 import tensorflow as tf
 
 from mate_tf.config import TYPE_FEATURES, AttentionConfig, EncoderConfig, LinformerConfig
-from mate_tf.weights.initial import load_tf1_checkpoint
-from mate_tf.weights.loading import (
+from mate_tf.weights.initial import (
     LoadReport,
     assign_variables,
     encoder_of,
+    load_tf1_checkpoint,
     variables_by_name,
 )
 from tests import data_folders

@@ -18,7 +18,7 @@ from mate_tf.task_configs import (
     TableQAConfig,
     span_bounds,
 )
-from mate_tf.weights.loading import variables_by_name
+from mate_tf.weights.initial import variables_by_name
 from tests.golden.comparison import NotSupportedError, read_arrays
 from tests.golden.interactions import load
 

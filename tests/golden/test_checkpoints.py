@@ -16,8 +16,7 @@ from mate_tf.task_configs import (
     SpanReadingConfig,
     TableQAConfig,
 )
-from mate_tf.weights.initial import load_weights
-from mate_tf.weights.loading import variables_by_name
+from mate_tf.weights.initial import load_weights, variables_by_name
 from tests.golden.comparison import GOLDEN
 
 MODELS: list[tuple[type, Any]] = [

@@ -10,7 +10,7 @@ import tensorflow as tf
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.models.masked_lm import MaskedLanguageModel
 from mate_tf.training.optimizer import BertAdamW, WarmupLinearDecay
-from mate_tf.weights.loading import variables_by_name
+from mate_tf.weights.initial import variables_by_name
 from tests.golden.comparison import compare, compare_arrays, each_of, read_arrays
 from tests.golden.heads import load_batch
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from mate_tf.config import MateConfig
 from mate_tf.features.token_features import TAPAS_FEATURES
 from mate_tf.layers.encoder import TableEncoder
-from mate_tf.weights.loading import variables_by_name
+from mate_tf.weights.initial import variables_by_name
 from tests.layers import small_layers as small
 from tests.small import ROOT
 

@@ -24,7 +24,7 @@ from mate_tf.models.span_reading import (
     valid_spans,
 )
 from mate_tf.task_configs import LOG_ZERO, SpanReadingConfig, span_bounds
-from mate_tf.weights.loading import variables_by_name
+from mate_tf.weights.initial import variables_by_name
 from tests import small
 from tests.layers.small_layers import token_features
 

@@ -14,7 +14,7 @@ from mate_tf.records.conversion_file import read_conversion
 from mate_tf.records.creation import Creation, create_pretraining_records, create_records
 from mate_tf.records.splits import read_questions
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.measures import check_classification as check_data
+from mate_tf.training.examples import check_classification as check_data
 from mate_tf.training.starting_points import fitted
 from tests.datasets.releases import RELEASES, write_release
 from tests.small import assert_same_files, cases, write_vocabulary

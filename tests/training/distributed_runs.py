@@ -147,12 +147,6 @@ def run(folder: pathlib.Path) -> None:
         train(make_task(), CONFIG, folder / name)
 
 
-def run_on_cpus(number: int, folder: pathlib.Path) -> None:
-    """Trains both on so many devices that a CPU is divided in."""
-    with make_strategy("mirrored", num_virtual_cpus=number).scope():
-        run(folder)
-
-
 def losses(folder: pathlib.Path) -> np.ndarray:
     """The loss of each step of a run."""
     return np.array(list(scalars(folder / "train")["loss"].values()))

@@ -11,8 +11,8 @@ from mate_tf.tables.part_of_speech import TaggedWord
 from mate_tf.tables.table import Question
 from mate_tf.task_configs import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
-from mate_tf.training.measures import check_classification as check_data
-from mate_tf.training.measures import classification_metrics
+from mate_tf.training.examples import check_classification as check_data
+from mate_tf.training.examples import classification_metrics
 from mate_tf.training.run import train_run
 from tests.small import change_records, small_encoder, write_examples
 

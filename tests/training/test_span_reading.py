@@ -9,8 +9,8 @@ from mate_tf.tables.table import Question, Table
 from mate_tf.task_configs import SpanReadingConfig
 from mate_tf.training.config import SpanReadingTrainingConfig
 from mate_tf.training.examples import build_model
-from mate_tf.training.measures import check_span_reading as check_data
-from mate_tf.training.measures import span_reading_evaluation as dev_evaluation
+from mate_tf.training.examples import check_span_reading as check_data
+from mate_tf.training.examples import span_reading_evaluation as dev_evaluation
 from mate_tf.training.run import train_run
 from tests.small import cases, small_encoder, write_examples
 

@@ -9,17 +9,13 @@ import pytest
 import tensorflow as tf
 
 from experiments.benchmarks.runners import scalars
-from mate_tf.config import AttentionConfig
-from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.basic import Dropout
 from mate_tf.models import make_model
 from mate_tf.task_configs import ClassificationConfig
 from mate_tf.training.config import ClassificationTrainingConfig
-from mate_tf.training.examples import build_model
 from mate_tf.training.loop import train
 from mate_tf.training.optimizer import BertAdamW
 from mate_tf.training.trainer import Task, Termination, Trainer, accumulate
-from tests import small
 from tests.layers.small_layers import attentions, token_features
 from tests.small import assert_same, cases, small_encoder, two_devices
 from tests.training import distributed_runs
@@ -72,54 +68,20 @@ def test_a_part_is_computed_in_one_trace_and_after_the_part_before():
     assert float(gradients[0]) == float(means["loss"]) == 5.5
 
 
-RECOMPUTED = ClassificationTrainingConfig(
-    num_steps=3,
-    learning_rate=1e-2,
-    gradient_accumulation_steps=2,
-    checkpoint_interval=2,
-    batch_size=8,
-    max_seq_length=12,
-    encoder=dataclasses.replace(
-        small.ENCODER, vocab_size=20, num_layers=2, attention=AttentionConfig("tapas")
-    ),
-    task=ClassificationConfig(num_classes=2),
-)
-
-
-def small_task(config: ClassificationTrainingConfig) -> Task:
-    keras.utils.set_random_seed(3)
-    model = build_model(config)
-    random = np.random.default_rng(0)
-    batch = {name: np.ones([32, 12], np.int32) for name in TokenFeatures._fields[:9]}
-    batch["input_ids"] = random.integers(1, 20, [32, 12]).astype(np.int32)
-    batch["classification_class_index"] = random.integers(0, 2, [32, 1]).astype(np.int32)
-
-    def train_dataset(step: int) -> tf.data.Dataset:
-        dataset = tf.data.Dataset.from_tensor_slices(batch).repeat()
-        return dataset.batch(config.batch_size, drop_remainder=True).skip(step)
-
-    return Task(model, train_dataset, lambda: {"accuracy": 0}, "accuracy")
-
-
-def trained_weights(config: ClassificationTrainingConfig, folder) -> list[np.ndarray]:
-    task = small_task(config)
-    train(task, config, folder)
-    return [weight.numpy() for weight in task.model.weights]
-
-
 @pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, two_devices])
-def test_a_resumed_run_gives_the_weights_of_one_that_keeps_its_activations(tmp_path, strategy):
-    config = dataclasses.replace(RECOMPUTED, recompute=True)
-    with strategy().scope():
-        task = small_task(config)
-        whole = task.train_dataset
-        task = dataclasses.replace(task, train_dataset=lambda step: whole(step).take(2))
-        with pytest.raises(StopIteration, match=r"^$"):
-            train(task, config, tmp_path / "anew")
-        actual = trained_weights(config, tmp_path / "anew")
-        # Three updates by the rate times a tenth of the gradient over at least 1e-6: a thousand
-        # times the rounding of gradients below 0.1, which is some 1e-9.
-        assert_same(actual, trained_weights(RECOMPUTED, tmp_path / "kept"), atol=1e-5)
+def test_a_run_that_computes_layers_again_gives_the_same_weights(tmp_path, monkeypatch, strategy):
+    encoder = dataclasses.replace(distributed_runs.ENCODER, num_layers=2, hidden_dropout=0.1)
+    monkeypatch.setattr(distributed_runs, "ENCODER", encoder)
+    weights = []
+    for recompute in (False, True):
+        with strategy().scope():
+            task = dataclasses.replace(distributed_runs.table_task(), evaluate=lambda: {"score": 0})
+            task.model.encoder.recompute = recompute
+            train(task, CONFIG, tmp_path / str(recompute))
+        weights.append([weight.numpy() for weight in task.model.weights])
+    # Five updates by the rate times a tenth of the gradient over at least 1e-6: some thousand times
+    # the rounding of gradients below 0.1, which is some 1e-9.
+    assert_same(*weights, atol=1e-5)
 
 
 def test_replicas_drop_different_units_and_go_on_alike():
@@ -170,9 +132,9 @@ def batch() -> dict[str, tf.Tensor]:
     return fields._asdict() | {"classification_class_index": tf.constant([[0], [1]])}
 
 
-def trainer_of(name: str, num_layers: int = 1) -> Trainer:
+def trainer_of(name: str) -> Trainer:
     keras.utils.set_random_seed(1)
-    encoder = dataclasses.replace(XLA_ENCODER, attention=ATTENTIONS[name], num_layers=num_layers)
+    encoder = dataclasses.replace(XLA_ENCODER, attention=ATTENTIONS[name])
     model = make_model(encoder, ClassificationConfig(output_dropout=0.0))
     task = Task(model, lambda _: tf.data.Dataset.range(0), dict, "loss")
     optimizer = BertAdamW(1e-2)
@@ -216,13 +178,3 @@ def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, polic
     # near 1, and of weights that three steps of Adam have moved by up to 0.03 each.
     tolerance = 1e-4 if policy == "float32" else 0.1
     np.testing.assert_allclose(*results, rtol=tolerance)
-
-
-def test_a_compiled_step_that_computes_layers_again_learns_the_same():
-    results = []
-    for recompute in (False, True):
-        trainer = trainer_of("mate, views", num_layers=3)
-        trainer._task.model.encoder.recompute = recompute
-        step = tf.function(trainer.replica_step, jit_compile=True, autograph=False)
-        results.append([float(step(batch())["loss"]) for _ in range(3)])
-    np.testing.assert_allclose(*results, rtol=1e-4)

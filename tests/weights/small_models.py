@@ -15,7 +15,7 @@ from mate_tf.models import make_model
 from mate_tf.models.classification import SequenceClassification
 from mate_tf.models.table_qa import TableQuestionAnswering
 from mate_tf.task_configs import ClassificationConfig, TableQAConfig
-from mate_tf.weights.loading import variables_by_name
+from mate_tf.weights.initial import variables_by_name
 
 BERT_CONFIG = {
     "model_type": "bert",

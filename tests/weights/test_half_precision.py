@@ -14,9 +14,8 @@ from mate_tf.serving.stored import find_model
 from mate_tf.tables.table import Table
 from mate_tf.weights import run as weights_of_runs
 from mate_tf.weights.folder import read_calibration, write_calibration
-from mate_tf.weights.initial import load_weights
 from mate_tf.weights.run import export_weights, run_weights, weights_by_path
-from tests.small import succeeded, without_tables, write_run
+from tests.small import without_tables, write_run
 
 TABLE = Table.from_rows([["a", "b"], ["c d", "e"], ["f", "g h"], ["c", "e e"]])
 QUESTIONS = ["c e", "a g", "h h h"]
@@ -64,17 +63,6 @@ def test_they_answer_like_the_run_and_take_their_calibration_along(run, weights,
     assert read_calibration(weights) is None
 
 
-def test_a_training_starts_from_them(weights):
-    model = find_model(weights).model()
-    before = {name: weight.numpy() for name, weight in weights_by_path(model).items()}
-    for weight in model.weights:
-        weight.assign(weight + 1.0)
-    report = load_weights(model, weights, require_all=True)
-    assert not report.new and not report.ignored
-    for name, weight in weights_by_path(model).items():
-        np.testing.assert_array_equal(weight.numpy(), before[name])
-
-
 @pytest.mark.parametrize("value", [1e5, float("nan"), float("-inf")])
 def test_a_weight_beyond_half_precision_is_refused(tmp_path, value):
     tensors = {"fine": np.ones(2, np.float32), "wide": np.array([0.0, value], np.float32)}
@@ -97,11 +85,6 @@ def test_what_breaks_off_leaves_the_folder_as_it_was_or_no_weights(run, weights,
     with pytest.raises(ZeroDivisionError, match="division by zero"):
         export_weights(run, weights)
     assert not (weights / weights_of_runs.FILE).exists()  # beside another config
-
-
-def test_the_folder_of_weights_may_be_the_working_directory(weights, monkeypatch):
-    monkeypatch.chdir(weights)
-    assert find_model(".").step == find_model(weights).step
 
 
 def test_what_is_no_run_is_refused(run, tmp_path):
@@ -135,10 +118,3 @@ def test_weights_of_another_model_are_refused(weights):
     other = dataclasses.replace(stored.encoder_config, num_layers=2)
     with pytest.raises(ValueError, match=r"the configuration's size in .* in 2 layers, got"):
         stored._replace(encoder_config=other).model()
-
-
-@pytest.mark.medium
-def test_the_command_says_what_it_wrote(run, tmp_path):
-    folders = f"--model-dir={run}", f"--output-dir={tmp_path / 'out'}"
-    done = succeeded("mate_tf", "export", "--weights-alone", *folders)
-    assert f"MB to {tmp_path / 'out' / weights_of_runs.FILE}" in done.stdout

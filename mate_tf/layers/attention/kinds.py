@@ -4,7 +4,7 @@ A layer projects hidden states to heads and back, and is given an implementation
 what the heads see: all pairs, a window of views, tiles, or two of them by length. Implementations
 do not import each other, but for what the multi-view parts are made of.
 
-Shapes: B batch, S sequence, H heads, E head size, D hidden.
+Shapes: B batch, S sequence, P projected length, H heads, E head size, D hidden.
 """
 
 import dataclasses
@@ -25,14 +25,27 @@ from mate_tf.config import (
 )
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.multi_view import MultiViews
-from mate_tf.layers.attention.patterns import Heads, Projected, sequence_length
+from mate_tf.layers.attention.patterns import (
+    Dense,
+    Heads,
+    Projected,
+    heads_first,
+    sequence_length,
+)
 from mate_tf.layers.attention.relations import NEIGHBOURS, RelationBias
+from mate_tf.layers.attention.softmax import dense_attention
 from mate_tf.layers.attention.table_etc import TableETC
 from mate_tf.layers.attention.tiles import Tiles
-from mate_tf.layers.basic import Dropout, Linear, SeededDropout, attributes, seeds_after
-from mate_tf.layers.compilation import many_lengths, short_sequences
+from mate_tf.layers.basic import (
+    Dropout,
+    Linear,
+    SeededDropout,
+    attributes,
+    normal_initializer,
+    seeds_after,
+)
+from mate_tf.layers.compilation import many_lengths, refuse_unless, short_sequences
 from mate_tf.private_apis import compiles_with_xla
 
 # The longest sequence of which all pairs are computed, by dtype, for inference and training;
@@ -146,6 +159,61 @@ class ByLength:
         if isinstance(plan.is_short, bool):
             return short() if plan.is_short else long()
         return tf.cond(plan.is_short, short, long)
+
+
+@dataclasses.dataclass(eq=False)
+class Linformer:
+    """An `Implementation` with a weight: `length_projection`, float [S, P].
+
+    It sums the keys and values to a fixed number of each, so the cost is linear in the length (Wang
+    et al., 2020, section 4; MATE paper, section 4.3). All heads share one projection. Each position
+    has its own weights, so a model takes sequences of one length only, and no pattern applies.
+    """
+
+    heads: Heads
+    attention: LinformerConfig
+
+    def build(self, layer: keras.layers.Layer) -> None:
+        """Adds the weight to the layer."""
+        # TensorFlow saves what is an attribute of the layer.
+        self.length_projection = layer.length_projection = layer.add_weight(
+            shape=(self.attention.sequence_length, self.attention.projected_length),
+            initializer=normal_initializer(layer.initializer_range),
+            name="proj_seq_length",
+        )
+
+    def plan(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
+        """The weights of keys, 0 for padding, else 1: float [B, S, 1].
+
+        ValueError if S is not the attention's `sequence_length`.
+        """
+        expected, length = self.attention.sequence_length, sequence_length(features)
+        message = (
+            f"expected sequences of {expected} tokens, which this Linformer projects to "
+            f"{self.attention.projected_length}, got"
+        )
+        with tf.control_dependencies(refuse_unless(length == expected, message, length)):
+            return tf.cast(features.input_mask, self.heads.compute_dtype)[..., None]
+
+    def attend(
+        self,
+        projected: Projected,
+        plan: tf.Tensor,
+        dropout: SeededDropout | None,
+        training: bool = False,
+    ) -> tf.Tensor:
+        """The context. float [B, S, H, E]."""
+        # The cast is for gradients that compute it again, outside of the layer's call.
+        weights = tf.cast(tf.convert_to_tensor(self.length_projection), plan.dtype)
+        weights *= plan  # [B, S, P]
+        context = dense_attention(
+            heads_first(projected.query),
+            tf.einsum("BSP,BSHE->BHPE", weights, projected.key),
+            tf.einsum("BSP,BSHE->BHPE", weights, projected.value),
+            temperature=self.heads.temperature,
+            dropout=dropout and dropout.fold_in(0),
+        )
+        return heads_first(context)
 
 
 @keras.saving.register_keras_serializable(package="mate_tf")
@@ -337,18 +405,12 @@ class MultiViewAttention(SelfAttention):
     docs/mate_in_one_file.py computes the same in NumPy, in few lines, to be read.
 
     Args:
-        num_heads: H.
-        head_size: E.
-        row_heads_ratio: the share of heads that attend within rows, rounded down to heads.
-        bucket_size: R; a token sees its own bucket and its neighbours.
-        global_size: G; the first tokens of each order, which see all and are seen by all.
-        original_bucketing: whether to join the first and last bucket, and repeat keys with fewer
-            than three buckets, as the authors' release does.
+        num_heads, head_size: H and E.
+        row_heads_ratio, bucket_size, global_size, original_bucketing, dense_up_to: as `MateConfig`
+            has them.
         architecture: "mate", or "mate_tableformer" to learn biases for TableFormer's relations,
             whose `relation_kind` and `disabled_relations` are options then, or "mate_neighbours"
             for biases of the cells above and below.
-        dense_up_to: the longest sequence that is computed over all pairs, with the same result;
-            None for the longest one where this is faster.
         **kwargs: temperature, dropout and initializer_range of `SelfAttention`, and Keras's.
 
     Example:

@@ -1,7 +1,8 @@
 """Heads and their patterns: which tokens may attend to which, and in what order a head sees them.
 
 A new pattern is an entry of PATTERNS here, under the name that a config has for it
-(mate_tf/config.py); all pairs, windows and tiles follow from it.
+(mate_tf/config.py); windows and tiles follow from it, and all pairs (`Dense`), the reference and
+the faster choice for short inputs.
 
 A pattern is a small function of the features of query and key tokens, those of STRUCTURE
 (features/token_features.py), which broadcast against each other. It returns a bool tensor that
@@ -21,11 +22,11 @@ import functools
 import itertools
 import operator
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import tensorflow as tf
 
-from mate_tf.config import AttentionConfig, GrammarHardConfig, MateConfig
+from mate_tf.config import AttentionConfig, GrammarHardConfig, GrammarSoftConfig, MateConfig
 from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention.relations import (
@@ -33,8 +34,11 @@ from mate_tf.layers.attention.relations import (
     RelatedTags,
     RelationBias,
     allowed_tags,
+    as_pairs,
+    favoured_tags,
+    relation_scores,
 )
-from mate_tf.layers.attention.softmax import scores_are_small
+from mate_tf.layers.attention.softmax import dense_attention, scores_are_small
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import custom_gradient
 
@@ -43,9 +47,8 @@ Pattern = Callable[[TokenFeatures, TokenFeatures], tf.Tensor]
 SortKey = Callable[[TokenFeatures], tf.Tensor]
 
 
-def everywhere(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
+def everywhere(*_: TokenFeatures) -> tf.Tensor:
     """Every token to every token (TAPAS)."""
-    del query, key
     return tf.constant(True)
 
 
@@ -156,12 +159,12 @@ class Heads:
         is_seen = self.relations is None or self.relations.kind != NEIGHBOURS or not within_rows
         return self.relations if is_seen else None
 
-    def scores_are_small(self, projected: "Projected", training: bool) -> tf.Tensor | None:
-        """As `softmax.scores_are_small`; None also in training and with vectors of relations."""
+    def scores_are_small(self, projected: "Projected") -> tf.Tensor | None:
+        """As `softmax.scores_are_small`; None also with vectors of relations."""
         biases: tuple[tf.Tensor, ...] = ()
         if self.relations is not None:
             biases = self.relations.tables(0, self.num_heads)
-        if training or len(biases) > 1:
+        if len(biases) > 1:
             return None
         return scores_are_small(projected.query, projected.key, self.scale, *biases)
 
@@ -177,10 +180,10 @@ class Projected(NamedTuple):
 class GroupInputs(NamedTuple):
     """The tensors that a head group attends with."""
 
-    projected: Projected  # float [B, h, S, E] each
-    tables: tuple[tf.Tensor, ...]  # of its heads' relations (`RelationBias.tables`); () without any
-    dropout: SeededDropout | None  # applied to its attention probabilities
-    scores_are_small: tf.Tensor | None  # as of `Heads`
+    projected: Projected  # float [B, h, S, E] each, or their tiles
+    tables: tuple[tf.Tensor, ...] = ()  # of its heads' relations (`RelationBias.tables`), if any
+    dropout: SeededDropout | None = None  # applied to its attention probabilities
+    scores_are_small: tf.Tensor | None = None  # as of `Heads`
 
 
 def heads_first(tensor: tf.Tensor) -> tf.Tensor:
@@ -194,6 +197,9 @@ class ByGroups:
 
     heads: Heads
 
+    # Whether it asks if scores are small in inference, False, and in training, True.
+    asks_in: ClassVar[tuple[bool, ...]] = (False,)
+
     def plan_group(self, features: TokenFeatures, group: HeadGroup) -> Any:
         """The tensors that the layers share for a group."""
         raise NotImplementedError
@@ -201,10 +207,6 @@ class ByGroups:
     def attend_group(self, inputs: GroupInputs, plan: Any) -> tf.Tensor:
         """The context of a group: float [B, h, S, E]."""
         raise NotImplementedError
-
-    def scores_are_small(self, projected: Projected, training: bool) -> tf.Tensor | None:
-        """As of `Heads`; None where it is of no use."""
-        return self.heads.scores_are_small(projected, training)
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[Any, ...]:
         """The plan of each group, of the features that say where a token stands."""
@@ -219,7 +221,7 @@ class ByGroups:
         training: bool = False,
     ) -> tf.Tensor:
         """The context of all heads: float [B, S, H, E]."""
-        are_small = self.scores_are_small(projected, training)
+        are_small = self.heads.scores_are_small(projected) if training in self.asks_in else None
         sizes = [group.num_heads for group in self.heads.groups]
         first_heads = itertools.accumulate([0, *sizes[:-1]])
 
@@ -249,8 +251,7 @@ def pattern_mask(pattern: Pattern, query: TokenFeatures, key: TokenFeatures) -> 
 
     Returns bool that broadcasts to [..., F, T]; ValueError if the pattern returns anything else.
     """
-    query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
-    key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
+    query, key = as_pairs(query, key)  # [..., F, 1], [..., 1, T]
     allowed = tf.convert_to_tensor(pattern(query, key))
     pairs = tf.broadcast_static_shape(query.input_mask.shape, key.input_mask.shape)
     try:
@@ -359,3 +360,54 @@ def window_pairs(
     if config.original_bucketing:
         allowed |= distance == tf.shape(rank)[-1] // config.bucket_size - 2
     return allowed
+
+
+class DensePlan(NamedTuple):
+    """The tensors that an encoder's layers share for one head group."""
+
+    mask: tf.Tensor  # bool, broadcasts to [B, 1, F, T]
+    relations: tf.Tensor | None  # one-hot, float [B, K, F, T]
+    bias: tf.Tensor | None  # float, broadcasts to [B, 1, F, T], added to the scores
+
+
+class Dense(ByGroups):
+    """All pairs, under the mask of a pattern.
+
+    With a bucket size only the pairs of a window attend to each other.
+    """
+
+    asks_in = ()  # the softmax of all pairs is one kernel
+
+    def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
+        """The masks, relations and biases, which depend only on the token features."""
+        heads, attention = self.heads, self.heads.attention
+        relations = bias = None
+        if heads.relations is not None:
+            relations = heads.relations.one_hot(features, features)  # [B, K, F, T]
+        if isinstance(attention, GrammarSoftConfig):
+            related = RelatedTags(favoured_tags(attention.grammar_rules))
+            favoured = pattern_mask(related, features, features)[:, None]  # [B, 1, F, T]
+            bias = attention.grammar_bias * tf.cast(favoured, heads.compute_dtype)
+        plans = []
+        for group in heads.groups:
+            mask = group_mask(group, features)  # [B, F or 1, T]
+            in_window = window_pairs(features, group.sort_by, attention)
+            if in_window is not None:
+                mask &= in_window
+            of_group = None if heads.relations_of(group) is None else relations
+            plans.append(DensePlan(mask[:, None], of_group, bias))
+        return tuple(plans)
+
+    def attend_group(self, inputs: GroupInputs, plan: DensePlan) -> tf.Tensor:
+        """The context under the group's mask. float [B, h, S, E]."""
+        bias = plan.bias
+        if plan.relations is not None:
+            scores = relation_scores(inputs.projected.query, plan.relations, *inputs.tables)
+            bias = scores if bias is None else bias + scores
+        return dense_attention(
+            *inputs.projected,
+            plan.mask,
+            bias=bias,
+            temperature=self.heads.temperature,
+            dropout=inputs.dropout,
+        )

@@ -48,6 +48,14 @@ def _relation_table(disabled: tuple[int, ...]) -> np.ndarray:
     return np.where(np.isin(table, disabled), 0, table)
 
 
+def as_pairs(query: TokenFeatures, key: TokenFeatures) -> tuple[TokenFeatures, TokenFeatures]:
+    """Features [..., F] and [..., T] that broadcast: [..., F, 1] and [..., 1, T]."""
+    return (
+        query.map(lambda feature: tf.expand_dims(feature, -1)),
+        key.map(lambda feature: tf.expand_dims(feature, -2)),
+    )
+
+
 def pairwise_relation(
     query: TokenFeatures, key: TokenFeatures, disabled: tuple[int, ...] = ()
 ) -> tf.Tensor:
@@ -57,8 +65,7 @@ def pairwise_relation(
     "other" (section 5.6).
     """
     table = _relation_table(disabled)
-    query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
-    key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
+    query, key = as_pairs(query, key)  # [..., F, 1], [..., 1, T]
     same_row = tf.cast(tf.equal(query.row_ids, key.row_ids), tf.int32)
     same_column = tf.cast(tf.equal(query.column_ids, key.column_ids), tf.int32)
     # One gather from the flat table; a case for each relation would need a pass over all pairs.
@@ -71,8 +78,7 @@ def neighbouring_row(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
 
     0 is above, 1 below, -1 neither: int32 [..., F, T].
     """
-    query = query.map(lambda feature: tf.expand_dims(feature, -1))  # [..., F, 1]
-    key = key.map(lambda feature: tf.expand_dims(feature, -2))  # [..., 1, T]
+    query, key = as_pairs(query, key)  # [..., F, 1], [..., 1, T]
     are_cells = tf.equal(_kind(query), _CELL) & tf.equal(_kind(key), _CELL)
     is_beside = are_cells & tf.equal(query.column_ids, key.column_ids)
     rows = tf.cast(key.row_ids - query.row_ids, tf.int32)
@@ -133,13 +139,13 @@ class RelationBias(keras.layers.Layer):
 
     def tables(self, first_head: int, num_heads: int) -> tuple[tf.Tensor, ...]:
         """The weights of h consecutive heads: biases [K, h] and, if any, vectors [K, h, E]."""
-        weights = [self.bias_table]
-        if self.embedding_table is not None:
-            weights.append(self.embedding_table)
         heads = slice(first_head, first_head + num_heads)
         # The cast is for gradients that compute them again, outside of the layer's call.
-        tables = [tf.cast(tf.convert_to_tensor(weight), self.compute_dtype) for weight in weights]
-        return tuple(table[:, heads] for table in tables)
+        return tuple(
+            tf.cast(tf.convert_to_tensor(weight), self.compute_dtype)[:, heads]
+            for weight in (self.bias_table, self.embedding_table)
+            if weight is not None
+        )
 
     def get_config(self):
         names = ("num_heads", "head_size", "kind", "disabled")

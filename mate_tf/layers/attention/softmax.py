@@ -1,6 +1,6 @@
 """Sums of values weighted by a masked softmax of attention scores.
 
-Shapes: F from, T to, t some of these, E head size, ... any axes before them.
+Shapes: B batch, H heads, F from, T to, t some of these, E head size, ... any axes before them.
 """
 
 import functools
@@ -70,6 +70,35 @@ def weighted_sum(
     return tf.cond(scores_are_small, by_exponentials, by_softmax)
 
 
+def dense_attention(
+    query: tf.Tensor,
+    key: tf.Tensor,
+    value: tf.Tensor,
+    mask: tf.Tensor | None = None,
+    *,
+    bias: tf.Tensor | None = None,
+    temperature: float = 1.0,
+    dropout: SeededDropout | None = None,
+) -> tf.Tensor:
+    """Scaled dot-product attention over all pairs (Vaswani et al., 2017, equation 1).
+
+    Args:
+        query: float [B, H, F, E].
+        key, value: float [B, H, T, E].
+        mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
+        bias: float, broadcasts to [B, H, F, T]; added to the scores after their division.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+
+    Returns float [B, H, F, E].
+    """
+    query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
+    scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
+    if bias is not None:
+        scores += bias
+    return weighted_sum([Attended(scores, mask, value, "BHFT,BHTE->BHFE")], dropout)
+
+
 def scores_are_small(
     query: tf.Tensor, key: tf.Tensor, scale: float, *biases: tf.Tensor
 ) -> tf.Tensor | None:
@@ -124,13 +153,14 @@ def masked_softmax(scores: Sequence[tf.Tensor], masks: Sequence[tf.Tensor | None
     """
     dtype = scores[0].dtype
     if dtype == tf.bfloat16 and _is_exact():
-        return _softmax(_logits(dtype, scores, masks))
-    return tf.cast(tf.nn.softmax(_logits(tf.float32, scores, masks)), dtype)
+        return _softmax(masked_logits(dtype, scores, masks))
+    return tf.cast(tf.nn.softmax(masked_logits(tf.float32, scores, masks)), dtype)
 
 
-def _logits(
+def masked_logits(
     dtype: tf.DType, scores: Sequence[tf.Tensor], masks: Sequence[tf.Tensor | None]
 ) -> tf.Tensor:
+    """The parts [..., F, t] of the scores as one, `MASKED` added where a mask is False."""
     logits = tf.cast(_joined(scores), dtype)
     if masks[0] is None:
         return logits

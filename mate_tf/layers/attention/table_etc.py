@@ -22,8 +22,8 @@ import tensorflow as tf
 from mate_tf.config import TableETCConfig
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention import patterns
-from mate_tf.layers.attention.dense import dense_attention
 from mate_tf.layers.attention.multi_view import MultiView, multi_view_attention
+from mate_tf.layers.attention.softmax import dense_attention
 from mate_tf.layers.basic import SeededDropout
 from mate_tf.layers.compilation import refuse_unless
 
@@ -43,7 +43,7 @@ def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
     rows and columns belong to no global token.
     """
     half = attention.num_global_tokens // 2
-    in_table = _real(features) & tf.equal(features.segment_ids, 1)  # [B, S]
+    in_table = (features.input_mask > 0) & tf.equal(features.segment_ids, 1)  # [B, S]
     row = tf.where(in_table, tf.cast(features.row_ids, tf.int32), -1)
     column = tf.where(in_table, tf.cast(features.column_ids, tf.int32) - 1, -1)
     checks = []
@@ -68,14 +68,9 @@ def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
         return tf.concat([own_row, 2 * own_column], axis=-1)
 
 
-def _real(features: TokenFeatures) -> tf.Tensor:
-    """Whether each token is not padding. bool [B, S]."""
-    return tf.greater(features.input_mask, 0)
-
-
-def _occupied(membership: tf.Tensor) -> tf.Tensor:
-    """Which global tokens stand for a row or column, bool [B, G]; the others are masked."""
-    return tf.reduce_any(membership > 0, axis=1)
+def real_keys(features: TokenFeatures, to_global: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor]:
+    """Global tokens that stand for a row or column, bool [B, G]; the real tokens, bool [B, S]."""
+    return tf.reduce_any(to_global > 0, axis=1), tf.greater(features.input_mask, 0)
 
 
 class AllPairsPlan(NamedTuple):
@@ -97,9 +92,8 @@ class GlobalLocalPlan(NamedTuple):
 def all_pairs_plan(features: TokenFeatures, attention: TableETCConfig) -> AllPairsPlan:
     """The mask and the label of every pair, from features int [B, S]."""
     to_global = membership(features, attention)  # [B, S, G]
-    real = _real(features)  # [B, S]
-    keys = tf.concat([_occupied(to_global), real], axis=1)  # [B, G + S]
-    batch, length = tf.unstack(tf.shape(real))
+    keys = tf.concat(real_keys(features, to_global), axis=1)  # [B, G + S]
+    batch, length = tf.unstack(tf.shape(features.input_mask))
     size = attention.num_global_tokens
     position = tf.range(length)
     distance = position - position[:, None]  # [S, S], how far each key is after each query
@@ -125,7 +119,7 @@ def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> Glo
     """The masks and labels of the blocks, from features int [B, S]."""
     radius, size = attention.local_radius, attention.num_global_tokens
     to_global = membership(features, attention)  # [B, S, G]
-    real, real_global = _real(features), _occupied(to_global)  # [B, S], [B, G]
+    real_global, real = real_keys(features, to_global)  # [B, G], [B, S]
     length = patterns.sequence_length(features)
     blocks = patterns.num_buckets(length, radius, 0)
     missing = blocks * radius - length

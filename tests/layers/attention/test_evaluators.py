@@ -48,18 +48,6 @@ def registered():
         yield
 
 
-def test_a_cell_sees_its_diagonal_and_the_question():
-    tokens = [small.QUESTION, *small.cells(3, 2)]
-    features = small.features_of([tokens], 7)
-    (group,) = patterns.head_groups(DiagonalConfig(), 4)
-    mask = patterns.group_mask(group, features)[0].numpy()
-    cells = [(token[2], token[1]) for token in tokens]  # rows and columns
-    last = cells.index((2, 2))
-    expected = [at == 0 or c - r == 0 for at, (r, c) in enumerate(cells)]
-    assert mask[last].tolist() == expected
-    assert 1 < sum(expected) < len(cells)
-
-
 def window(options: dict[str, Any], **sizes: Any) -> tuple[AttentionConfig, AttentionConfig]:
     """Configs of an efficient evaluator and of all pairs."""
     efficient: Any = AttentionConfig(evaluator="multi_view", **sizes, **options)

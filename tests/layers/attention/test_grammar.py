@@ -3,8 +3,6 @@
 import numpy as np
 import pytest
 import tensorflow as tf
-from hypothesis import given
-from hypothesis import strategies as st
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
@@ -73,20 +71,6 @@ def test_a_hard_model_attends_along_the_rules_to_itself_and_to_what_has_no_tag()
     }
     found = {query: set(np.flatnonzero(mask[query]).tolist()) for query in expected}
     assert found == expected
-
-
-@given(
-    tags=st.lists(st.sampled_from([None, *UNIVERSAL_TAGS]), min_size=1, max_size=12),
-    padding=st.integers(0, 3),
-    rules=st.sampled_from(["paper", "extended"]),
-)
-def test_the_first_token_attends_to_all_is_attended_by_all_and_each_to_itself(tags, padding, rules):
-    tags = [None, *tags, *[None] * padding]
-    real = np.array([1] * (len(tags) - padding) + [0] * padding)
-    mask = mask_of(rules, sentence(tags, real.tolist()))
-    np.testing.assert_array_equal(mask[0], real)
-    assert mask[:, 0].all()
-    np.testing.assert_array_equal(np.diag(mask), real)
 
 
 def layer_and_inputs(attention: AttentionConfig):

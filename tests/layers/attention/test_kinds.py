@@ -16,16 +16,17 @@ from mate_tf.config import (
     MateTableFormerConfig,
 )
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.attention.dense import Dense, Linformer
 from mate_tf.layers.attention.kinds import (
     BREAK_EVEN_FULL,
     BREAK_EVEN_WINDOW,
     ON_GPU_FULL,
     ON_GPU_WINDOW,
     ByLength,
+    Linformer,
     MultiViewAttention,
     SelfAttention,
 )
+from mate_tf.layers.attention.patterns import Dense
 from mate_tf.layers.attention.table_etc import TableETC
 from tests.layers import small_layers as small
 

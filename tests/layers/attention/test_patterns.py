@@ -6,14 +6,18 @@ import tensorflow as tf
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.config import AttentionConfig, MateConfig
+from mate_tf.config import GRAMMAR_RULES, AttentionConfig, MateConfig
 from mate_tf.layers.attention import patterns
+from mate_tf.tables.part_of_speech import NUM_TAG_IDS
 from tests.layers.small_layers import QUESTION, cells, features_of
 from tests.small import cases
 
 # [CLS], header of columns 1 and 2, one body row, padding.
-MASK = [1, 1, 1, 1, 1, 0]
 FEATURES = features_of([[QUESTION, *cells(2, 2)]], 6)
+CONFIGS = [
+    *map(AttentionConfig, ("tapas", "sat", "mate", "tableformer", "mate_tableformer")),
+    *(AttentionConfig("grammar_hard", grammar_rules=rules) for rules in GRAMMAR_RULES),
+]
 
 
 def mask_of(config: AttentionConfig, group: int) -> np.ndarray:
@@ -38,20 +42,22 @@ def test_a_body_cell_sees(config, group, body_cell_sees):
     columns=st.integers(1, 4),
     rows=st.integers(0, 6),
     padding=st.integers(0, 4),
-    architecture=st.sampled_from(["tapas", "sat", "mate", "tableformer", "mate_tableformer"]),
+    config=st.sampled_from(CONFIGS),
     ratio=st.sampled_from([0.0, 0.5, 1.0]),
     bucket_size=st.integers(0, 9),
     global_size=st.integers(1, 9),
 )
 def test_the_condition_of_the_universal_approximation_theorem(
-    question, columns, rows, padding, architecture, ratio, bucket_size, global_size
+    question, columns, rows, padding, config, ratio, bucket_size, global_size
 ):
     """MATE paper, appendix C: a token attends to itself, and to and from the first one."""
     tokens = [QUESTION] * question + cells(rows + 1, columns)
-    padded = features_of([tokens], len(tokens) + padding)
-    config = AttentionConfig(architecture)
+    tags = np.zeros([1, len(tokens) + padding], np.int32)
+    tags[0, 1:question] = np.random.default_rng(rows).integers(0, NUM_TAG_IDS, question - 1)
+    padded = features_of([tokens], tags.size)._replace(part_of_speech_ids=tf.constant(tags))
     if isinstance(config, MateConfig):
-        config = AttentionConfig(architecture, "dense", ratio, bucket_size, global_size)
+        sizes = ratio, bucket_size, global_size
+        config = AttentionConfig(config.architecture, "dense", *sizes)
     real = padded.input_mask[0].numpy().astype(bool)
     for group in patterns.head_groups(config, num_heads=4):
         mask = np.broadcast_to(patterns.group_mask(group, padded)[0], [len(real)] * 2)

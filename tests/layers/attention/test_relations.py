@@ -1,19 +1,16 @@
-"""Relations: TableFormer's, so that no order of rows and columns matters, and neighbours."""
+"""Relations: TableFormer's and neighbours; test_presets.py has that no order matters to them."""
 
 import dataclasses
 
 import numpy as np
-import pytest
 import tensorflow as tf
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given
 
 from mate_tf.config import RELATION_NAMES, AttentionConfig
 from mate_tf.layers.attention.relations import neighbouring_row, pairwise_relation
 from mate_tf.layers.encoder import TableEncoder
 from tests.layers import small_layers as small
 from tests.layers.small_layers import ENCODER, token_features
-from tests.small import cases
 
 # [CLS], a question token, two headers, two rows of two cells, the first of two tokens; padding.
 FEATURES = token_features(
@@ -66,44 +63,6 @@ def test_the_cells_above_and_below_are_those_of_the_column(tokens):
         if None not in pair and pair[0][0] == pair[1][0]:
             expected = {-1: 0, 1: 1}.get(pair[1][1] - pair[0][1], -1)
         assert found[query, key] == expected
-
-
-@pytest.mark.medium
-@cases(
-    "attention",
-    AttentionConfig("tableformer"),
-    AttentionConfig("mate_tableformer", "dense", bucket_size=0),
-    # Buckets so large that each head's window holds the whole table.
-    AttentionConfig("mate_tableformer", "multi_view", bucket_size=128, global_size=8),
-    AttentionConfig("mate_tableformer", "multi_view", bucket_size=8, coverage=1.0),
-    ids=["tableformer", "mate dense", "mate multi-view", "mate tile by tile"],
-)
-def test_the_order_of_rows_and_columns_does_not_matter(attention):
-    without = dataclasses.replace(SMALL, disabled_features=("row_ids", "column_ids"))
-    encoder = TableEncoder(dataclasses.replace(without, attention=attention))
-    encoder.build()
-
-    @settings(max_examples=6)
-    @given(
-        num_rows=st.integers(1, 5),
-        num_columns=st.integers(1, 4),
-        question=st.integers(1, 6),
-        seed=st.integers(0, 99),
-    )
-    def check(num_rows, num_columns, question, seed):
-        random = np.random.default_rng(seed)
-        for weight in encoder.weights:
-            if "relative_" in weight.path:
-                weight.assign(random.normal(size=weight.shape))
-        table = np.arange(1, num_rows + 1), np.arange(1, num_columns + 1)
-        before, after = (
-            small.in_first_order(encoder, small.serialized(*order, question, seed))
-            for order in (table, map(random.permutation, table))
-        )
-        # Sums of the same numbers of unit size, some hundred of them, in another order.
-        np.testing.assert_allclose(after, before, atol=2e-5)
-
-    check()
 
 
 def test_relations_change_nothing_until_they_are_trained():

@@ -130,12 +130,7 @@ def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
         assert 0 < by_blocks <= 2 * all_pairs
 
 
-def test_dropout_leaves_out_pairs_in_training_only_and_cost_is_linear():
-    inputs, features = inputs_of([TABLE], 18)
-    for layer in by_blocks_and_all_pairs(SMALL, dropout=0.5):
-        at_rest = layer(inputs, features)
-        np.testing.assert_array_equal(layer(inputs, features), at_rest)
-        assert np.abs(layer(inputs, features, training=True) - at_rest).max() > 1e-3
+def test_cost_is_linear():
     config = TableETCConfig(share_global_tokens=True)
     for length in (1000, 4000):
         features = small.features_of([TABLE], length)

@@ -13,6 +13,7 @@ from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import tiles
 from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
 from mate_tf.layers.attention.patterns import (
+    GroupInputs,
     Projected,
     column,
     everywhere,
@@ -20,8 +21,13 @@ from mate_tf.layers.attention.patterns import (
     pattern_mask,
     row,
 )
-from mate_tf.layers.attention.rounds import Rounds, Weighing, attend_in_rounds
-from mate_tf.layers.attention.tiles import pairs_of_round, tile_plan, tiles_meet
+from mate_tf.layers.attention.tiles import (
+    Rounds,
+    attend_in_rounds,
+    pairs_of_round,
+    tile_plan,
+    tiles_meet,
+)
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
 from tests.layers.attention.test_evaluators import tile_by_tile
@@ -188,7 +194,8 @@ def test_in_float64_context_and_gradients_are_those_of_the_definition(size, monk
     results = []
     with tf.GradientTape(persistent=True) as tape:
         tape.watch(inputs)
-        results.append(attend_in_rounds(all_pairs(3, size), Projected(*inputs), Weighing()))
+        given = GroupInputs(Projected(*inputs))
+        results.append(attend_in_rounds(all_pairs(3, size), given))
         joined = (tf.reshape(tf.transpose(one, [1, 0, 2, 3]), [2, 6, 5]) for one in inputs)
         query, key, value = joined
         weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True))
