@@ -21,8 +21,7 @@ from typing import NamedTuple
 import numpy as np
 
 from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells
-from mate_tf.features.english import says
-from mate_tf.features.normalization import normalize_words
+from mate_tf.features.english import normalize_words, says
 from mate_tf.features.row_choice import RowChoice
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Coordinates, Question, Table, check_coordinates

@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import parse_number
-from mate_tf.features.english import says
-from mate_tf.features.normalization import normalize_denotation
+from mate_tf.features.english import normalize_denotation, says
 from mate_tf.reading.text_files import read_json
 from mate_tf.tables.operators import ABSENT
 from mate_tf.tables.table import Question, Table
