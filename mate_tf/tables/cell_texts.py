@@ -47,11 +47,6 @@ def plain_value(value: Any) -> Any:
     return value
 
 
-def _text_of_moment(value: datetime.datetime) -> str:
-    """As `plain_value` of Python's own dates, in a third of the time."""
-    return value.isoformat(" ").removesuffix(" 00:00:00")
-
-
 def _text_of_float(value: float) -> str:
     text = f"{value:.15g}"
     if "e" in text or not text[-1].isdigit() or abs(value) >= 2**53:
@@ -96,7 +91,7 @@ _TEXT_BY_TYPE: dict[type, Callable[[Any], str]] = {
     float: _text_of_float,
     type(None): lambda _: "",
     datetime.date: datetime.date.isoformat,
-    datetime.datetime: _text_of_moment,
+    datetime.datetime: lambda moment: moment.isoformat(" ").removesuffix(" 00:00:00"),
 }
 
 

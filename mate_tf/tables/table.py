@@ -424,11 +424,11 @@ def _read_totals(table: Table) -> tuple[tuple[int, ...], tuple[str, ...]]:
             named = [len(rows) - 1]
     totals, unlike = _sums(rows, numbers, named)
     others = [row for row in range(len(rows)) if row not in totals and row not in by_row]
-    for index, values in numbers.items():
+    for column, values in numbers.items():
         data = [number for row in others if (number := values[row]) is not None]
         for row, function in by_row.items() if len(data) > 1 else ():
             number = values[row]
-            if number is not None and _is_same(number, function(data), rows[row][index], 1):
+            if number is not None and _is_same(number, function(data), rows[row][column], 1):
                 totals[row] = "is computed from"
     if named and named[-1] == len(rows) - 1 and named[-1] not in totals:
         groups = _groups(list(numbers.values()), named[-1])
@@ -467,7 +467,7 @@ def _sums(
     """Of the rows that are called totals those that are, and those that are not."""
     totals: dict[int, str] = {}
     unlike: dict[int, None] = {}
-    for index, values in numbers.items():
+    for column, values in numbers.items():
         parts = [number or 0.0 for number in values]
         for row in named:
             parts[row] = 0.0
@@ -480,7 +480,7 @@ def _sums(
             for added in (sums[row], sums[row] - sums[before], sums[-1] if row == 0 else 0.0):
                 if _is_same(total, added, "", 0):
                     totals[row] = "is a total of"
-                elif _is_same(total, added, rows[row][index], count):
+                elif _is_same(total, added, rows[row][column], count):
                     totals.setdefault(row, "is a rounded total of")
     return totals, [row for row in unlike if row not in totals]
 

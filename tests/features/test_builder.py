@@ -192,9 +192,7 @@ def test_a_histogram_row_changes_no_other_token(wordpiece, rows, coordinates):
     for name, values in plain.features.items():
         np.testing.assert_array_equal(example.features[name][: len(values)], values, err_msg=name)
     assert not example.features["label_ids"][length:].any()
-    assert example.report == dataclasses.replace(
-        plain.report, num_tokens=example.report.num_tokens
-    )
+    assert example.report == dataclasses.replace(plain.report, num_tokens=example.report.num_tokens)
 
 
 @stored_cases("config, rows_dropped, tokens_trimmed, num_tokens, end")

@@ -7,7 +7,7 @@ import json
 import sys
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from mate_tf.reading.files import DEFAULTS, ReadOptions
@@ -119,6 +119,7 @@ def test_a_sheet_is_read_back_but_for_empty_rows_and_columns(folder, rows):
     rows = [[None if isinstance(c, str) and c.startswith("=") else c for c in r] for r in rows]
     rows[0] = [name or "a" for name in rows[0]]
     rows = [row for row in rows if any(cell is not None for cell in row)]
+    assume(len(rows[0]) < 3 or all(row[0] is not None for row in rows))  # labels would be filled in
     if len(rows) == 1:
         rows.append([1] * len(rows[0]))
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
@@ -337,5 +338,3 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, name, 
     message = rf"package {package} to read '.*{name}'; .*'mate_tf\[formats\]'"
     with pytest.raises(ModuleNotFoundError, match=message):
         read_table(write(tmp_path / name, content))
-
-
