@@ -368,5 +368,3 @@ def fit(
         cost = np.cumsum(np.bincount(tokens.word_begins[kept]))
         kept &= tokens.word_begins < np.searchsorted(cost, budget, side="right")
     return fitting, kept
-
-

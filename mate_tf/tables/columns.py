@@ -478,6 +478,7 @@ def _date_of_days(days: float, has_time: bool) -> Date:
 
 def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     """Whether the column's clocks are times of day, not lengths of time."""
+
     def can_be_time(clock: tuple[float, ...]) -> bool:
         is_within = (min(clock) >= 0 and clock[0] < 24) or (clock[0] == 24 and not any(clock[1:]))
         return is_within and clock[-1] == int(clock[-1])
