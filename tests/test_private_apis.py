@@ -61,7 +61,8 @@ def test_answers_are_in_bfloat16_by_tensorflow_where_the_processor_has_it(
     model = from_pretrained(runtime="tensorflow")
     assert model.model.compute_dtype == dtype
     missions = ROOT / "experiments" / "demo_data" / "moon_landings.csv"
-    assert model.answer(missions, "which missions flew in 1969?").items == ("Apollo 11", "Apollo 12")
+    answer = model.answer(missions, "which missions flew in 1969?")
+    assert answer.items == ("Apollo 11", "Apollo 12")
     exact = from_pretrained(runtime="tensorflow", dtype="float32")
     assert exact.model.compute_dtype == "float32"
 

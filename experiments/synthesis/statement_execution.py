@@ -17,7 +17,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from experiments.synthesis.typed_table import NotDrawnError, TypedTable, Value
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match
 from mate_tf.features.numeric import Date, ranks, text_values
 
 Comparator = Literal["equal", "greater", "less"]

@@ -29,8 +29,7 @@ from experiments.synthesis.typed_table import (
     require_sizes,
     table_tokens,
 )
-from mate_tf.features.english import says
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match, says
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table
 

@@ -15,7 +15,7 @@ from typing import Any, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from mate_tf.dataclass_json import require, require_fields
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match
 from mate_tf.features.numeric import NumericValue, column_values, parse_text
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.tables.table import Question, Table

@@ -174,7 +174,8 @@ def _decode_table(
     """The answer to one question of a batch, from its own outputs, without [B]."""
     table = asked.given_tables[index]
     probabilities, in_columns, with_columns = _cell_probabilities(cells, outputs)  # [R, C] each
-    operators, aggregations = ("NONE",), np.ones(1)
+    operators: tuple[str, ...] = ("NONE",)
+    aggregations = np.ones(1)
     if "aggregation_logits" in outputs:
         operators, aggregations = config.operators, softmax(outputs["aggregation_logits"])  # [A]
     computes = np.array([name != ABSENT for name in operators])  # [A]
@@ -198,7 +199,7 @@ def _decode_table(
     row_from: RowFrom = ""
     if not config.cell_cross_entropy:
         if chosen == "COUNT":
-            number = max(round(np.maximum(probabilities, 0.0).sum()), 1)
+            number = max(round(float(np.maximum(probabilities, 0.0).sum())), 1)
         elif chosen == "NO":
             number = 0
         elif OPERATORS[chosen].of_two:

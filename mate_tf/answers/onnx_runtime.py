@@ -160,8 +160,7 @@ def graph_inputs(features: TokenFeatures, config: EncoderConfig) -> dict[str, np
             same = (rows[query] == rows[key]) | (columns[query] == columns[key])
         allowed = tiles.is_key[:, np.newaxis] & (same | outside[key])  # [N, T, K]
         global_mask = np.ones((1, 1), bool)  # broadcasts to [G, S]
-        is_mate = isinstance(attention, MateConfig)
-        if is_mate and attention.coverage is None and attention.bucket_size > 0:
+        if isinstance(attention, MateConfig) and attention.bucket_size and not attention.coverage:
             # From 1 in the order of the ids; 0 for the global part.
             ranks = np.argsort(np.argsort(ids, kind="stable")) - attention.global_size
             buckets = np.maximum(ranks // attention.bucket_size + 1, 0)  # [S]

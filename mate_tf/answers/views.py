@@ -29,8 +29,7 @@ import numpy as np
 
 from mate_tf.answers.answer import Answer, SelectedCell, TableFacts, answer_of_cells
 from mate_tf.features import english
-from mate_tf.features.english import says
-from mate_tf.features.normalization import normalize_words
+from mate_tf.features.english import normalize_words, says
 from mate_tf.features.numeric import EQUAL, GREATER, LESS
 from mate_tf.features.row_choice import RowChoice
 from mate_tf.tables.operators import OPERATORS

@@ -148,7 +148,7 @@ def add_model(parser: Any, required: bool = False) -> None:
         --architecture=NAME  how tokens attend to each other instead of how the model was trained,
             such as mate for published weights on long tables
         --dtype=float32|mixed_bfloat16  what is computed in; bfloat16 is faster on processors that
-            have it, and starts more slowly; by default float32, or by TensorFlow what is faster here
+            have it, and starts more slowly; by default float32, by TensorFlow what is faster here
         --max-tokens=N  the longest question with its table, in tokens, if less than the model
             takes; of a longer table the rows are read that the question needs
         --tagger=TAGGER  for a model with grammar-guided attention, the tagger of its training data:

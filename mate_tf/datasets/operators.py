@@ -16,8 +16,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mate_tf.features.english import says
-from mate_tf.features.normalization import normalize_denotation
+from mate_tf.features.english import normalize_denotation, says
 from mate_tf.features.numeric import ranks, values_in_column
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Coordinates, Question, Table, remember

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from mate_tf.datasets.operators import Derived, derive, derive_from_cells
 from mate_tf.features.config import ConversionError
-from mate_tf.features.normalization import (
+from mate_tf.features.english import (
     normalize_denotation,
     normalize_for_match,
     normalize_words,

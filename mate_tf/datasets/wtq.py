@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from mate_tf.datasets.json_lines import naming
-from mate_tf.features.normalization import normalize_denotation
+from mate_tf.features.english import normalize_denotation
 from mate_tf.reading.text_files import (
     check_columns,
     read_csv_rows,

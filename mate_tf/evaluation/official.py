@@ -11,7 +11,7 @@ from mate_tf.answers.answer import Answer
 from mate_tf.datasets.hybridqa import read_hybridqa_reference
 from mate_tf.datasets.tabfact import read_table_ids
 from mate_tf.datasets.wtq import read_wtq_tsv, split_list, split_question_id
-from mate_tf.features.normalization import normalize_denotation
+from mate_tf.features.english import normalize_denotation
 from mate_tf.reading.text_files import complete_text_file
 from mate_tf.tables.table import Question, Table
 

@@ -16,8 +16,7 @@ from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import parse_number
 from mate_tf.datasets.tasks import TASKS
 from mate_tf.datasets.wtq import split_question_id
-from mate_tf.features.english import says
-from mate_tf.features.normalization import normalize_denotation
+from mate_tf.features.english import normalize_denotation, says
 from mate_tf.reading.text_files import complete_text_file, read_json, read_json_values
 from mate_tf.records.conversion_file import task_of
 from mate_tf.records.splits import QUESTIONS, read_questions

@@ -197,17 +197,15 @@ class FeatureBuilder:
 
     def _text_ids(self, table: Table | None, question: Question) -> list[int]:
         """The ids of [CLS], the question and the titles, each with its [SEP]."""
+        texts = [question.text]
+        if table is not None and self.config.use_document_title and table.document_title:
+            texts.append(table.document_title)
+        if table is not None and self.config.use_context_heading and table.context_heading:
+            texts.append(table.context_heading)
         text_ids = [self.wordpiece.cls]
-        for ids in self.wordpiece.ids([question.text, *self._titles(table)]):
+        for ids in self.wordpiece.ids(texts):
             text_ids += [*ids, self.wordpiece.sep]
         return text_ids
-
-    def _titles(self, table: Table | None) -> list[str]:
-        if table is None:
-            return []
-        document = table.document_title if self.config.use_document_title else ""
-        context = table.context_heading if self.config.use_context_heading else ""
-        return [title for title in (document, context) if title]
 
     def _part_of_speech_ids(self, question: Question, tagger: Tagger) -> list[int]:
         if question.part_of_speech_tags:
@@ -244,8 +242,6 @@ def _label_cells(tokens: TokenizedTable, kept: np.ndarray, coordinates: Coordina
     """Labels all tokens of the answer's cells; those outside of the table count as missing."""
     num_rows, num_columns = tokens.num_rows, tokens.num_columns
     answers = set(coordinates)
-    if not answers:
-        return _Labels(np.zeros(np.count_nonzero(kept), np.int32), 0, 0)
     marks = np.zeros(tokens.column_ranks.shape, np.int32)  # [R+1, C+1]
     for row, column in answers:
         if 0 <= row < num_rows and 0 <= column < num_columns:

@@ -38,8 +38,7 @@ class FeatureConfig:
     label_answer_spans: bool = False
     # Whether a row of each column's most frequent values follows the last row (tokenized_table.py).
     # It counts the whole table, even if rows are dropped or cells cut, and is never dropped. It is
-    # no answer: label 0, no ranks, relations or numbers, and an infinite numeric_values_scale, so
-    # that no count or sum includes it. Decoding has to know of it (answers/answer.py).
+    # no answer: label 0, no ranks, relations or numbers, and an infinite numeric_values_scale.
     histogram_row: bool = False
     # Whether numbers and dates are read with the defects of the authors' release (numeric.py lists
     # them), as its published checkpoints were trained. Then a table may also lose all rows or
@@ -98,8 +97,7 @@ class MaskedLmConfig:
     max_column_id: int = 256  # column ids stay below it; further columns are left out
     max_row_id: int | None = None  # the same for rows; None for no limit
     # Whether to keep defects of the authors' release: ids reach max_column_id and max_row_id, and
-    # whole_cells treats a table of one column as one cell, which is masked as a whole or, mostly,
-    # not at all.
+    # whole_cells treats a table of one column as one cell.
     original_conversion: bool = False
 
     def __post_init__(self) -> None:

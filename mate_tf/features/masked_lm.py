@@ -20,7 +20,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mate_tf.features.config import ConversionError, MaskedLmConfig
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match
 from mate_tf.features.tokenized_table import (
     Layout,
     TokenizedTable,
@@ -84,47 +84,38 @@ class MaskedLmBuilder:
         if table is None:
             if not texts:
                 raise ValueError("expected a table or a text, got neither")
-            first = self._text_ids((texts[0],))[0][: self.config.max_seq_length - 1]
+            first = self._text_ids((texts[0],))[0][: config.max_seq_length - 1]
             text_ids = [self.wordpiece.cls, *first]
             tokens, kept = no_table(), np.zeros(0, bool)
         else:
             if ids is None:
-                raise self._text_error(ids_of_texts, table)
+                least, lengths = config.min_text_length, list(map(len, ids_of_texts))
+                problem = f"expected a text of {least} to {longest} pieces, got texts of {lengths}"
+                if join:
+                    problem = f"expected at least {least} pieces of text, got {sum(lengths)}"
+                remedy = f"(table '{table.table_id}'); add texts or change min_text_length"
+                raise ConversionError("no fitting text", f"{problem} {remedy}")
             text_ids = [self.wordpiece.cls, *ids, self.wordpiece.sep]
             tokens = self._tokenized(table)
             kept = self._draw_corner(tokens, len(text_ids), table, rng)
-        features = Layout(tokens, kept, text_ids, self.config.max_seq_length).features()
+        features = Layout(tokens, kept, text_ids, config.max_seq_length).features()
         labels = self._mask(features, rng)
-        return {
-            **features,
-            **table_features(table),
-            **labels,
-            "next_sentence_labels": np.array([is_negative], np.int32),
-            "is_random_table": np.array([is_negative], np.int32),
-        }
-
-    def _text_error(self, ids_of_texts: list[list[int]], table: Table) -> ConversionError:
-        least, most = self.config.min_text_length, self.config.max_text_length
-        lengths = list(map(len, ids_of_texts))
-        problem = f"expected a text of {least} to {most} pieces, got texts of {lengths}"
-        if self.config.join_texts:
-            problem = f"expected at least {least} pieces of text, got {sum(lengths)}"
-        remedy = f"(table '{table.table_id}'); add texts or change min_text_length"
-        return ConversionError("no fitting text", f"{problem} {remedy}")
+        flag = np.array([is_negative], np.int32)
+        labels |= {"next_sentence_labels": flag, "is_random_table": flag}
+        return features | table_features(table) | labels
 
     def _draw_corner(
         self, tokens: TokenizedTable, start: int, table: Table, rng: random.Random
     ) -> np.ndarray:
         """Which tokens of the table follow the first `start` tokens: bool [N]."""
-        spare = 0 if self.config.original_conversion else 1
-        max_rows = tokens.num_rows + 1
-        if self.config.max_row_id is not None:
-            max_rows = self.config.max_row_id - spare
-        budget = self.config.max_seq_length - start
-        kept = draw_corner(tokens, budget, self.config.max_column_id - spare, max_rows, rng)
+        config = self.config
+        spare = 0 if config.original_conversion else 1
+        max_rows = tokens.num_rows + 1 if config.max_row_id is None else config.max_row_id - spare
+        budget = config.max_seq_length - start
+        kept = draw_corner(tokens, budget, config.max_column_id - spare, max_rows, rng)
         if kept is None:
             got = f"got more for {start} of text and one cell (table '{table.table_id}')"
-            problem = f"expected at most {self.config.max_seq_length} tokens, {got}"
+            problem = f"expected at most {config.max_seq_length} tokens, {got}"
             raise ConversionError("too long", problem, "raise max_seq_length")
         return kept
 
@@ -171,10 +162,10 @@ def draw_text(
 ) -> list[int] | None:
     """Draws an excerpt of the texts, or one whole text; None if they are too short, or none fits.
 
-    With `join` an excerpt is drawn from all texts in random order. Words at both of its ends are
-    completed, even past the limits. Otherwise it is the first text, in random order, whose number
-    of pieces is within them. Draws: a shuffle of the texts; with `join` and enough pieces, the
-    excerpt's begin and end. `is_inner` is whether a piece continues a word, bool [vocabulary size].
+    With `join` it is of all texts in random order, and words at its ends are completed, even past
+    the limits. Otherwise it is the first text, in random order, whose number of pieces is within
+    them. Draws: a shuffle of the texts; with `join` and enough pieces, the excerpt's begin and end.
+    `is_inner` is whether a piece continues a word, bool [vocabulary size].
     """
     order = list(texts)
     rng.shuffle(order)
@@ -249,8 +240,7 @@ def whole_words(
     """The positions of the tokens that are masked together, without [CLS] and [SEP].
 
     The ids are int [T]. With `whole_cells` a cell's tokens belong together, otherwise a word's, as
-    in text. With `original` consecutive cells of the same column are one cell, as in the authors'
-    release. This happens if the table has, or keeps, a single column.
+    in text. With `original` consecutive cells of one column are one cell, as in the release.
     """
     continues = wordpiece.is_inner[input_ids]  # [T]
     if whole_cells:

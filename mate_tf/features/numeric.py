@@ -26,8 +26,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match
 from mate_tf.tables.columns import (
+    SHARE_OF_KIND,
     Column,
     Convention,
     date_of,
@@ -54,7 +55,6 @@ class NumericSpan(NamedTuple):
 
 EQUAL, LESS, GREATER = 1, 2, 4
 
-COMMON_TYPE_SHARE = 0.7
 _MINUS = "\u2212"
 _LONGEST_REMEMBERED = 64  # characters
 _SINGLE = struct.Struct("f")
@@ -130,8 +130,6 @@ def _rules(original: bool) -> _Rules:
 
 _RULES, _ORIGINAL_RULES = _rules(original=False), _rules(original=True)
 _VALUES_IN_WORDS = frozenset([*_RULES.words, *_ORIGINAL_RULES.words, *MONTHS])
-# Short enough for single precision.
-_PLAIN_NUMBER = re.compile(r"-?\d{1,9}(?:,\d\d\d){0,9}(?:\.\d{0,30})?", re.ASCII)
 
 
 def is_single(number: float) -> bool:
@@ -175,8 +173,16 @@ def parse_text(text: str, original: bool = False) -> list[NumericSpan]:
 
 def text_values(text: str, original: bool = False) -> tuple[NumericValue, ...]:
     """All meanings of all numbers and dates in the normalised text, from left to right."""
-    values = _remembered_values if len(text) <= _LONGEST_REMEMBERED else _values
+    values = _values if len(text) <= _LONGEST_REMEMBERED else _values.__wrapped__
     return values(text, original)
+
+
+@functools.lru_cache(maxsize=1 << 13)
+def _values(text: str, original: bool) -> tuple[NumericValue, ...]:
+    text = normalize_for_match(text)
+    if not _DIGIT.search(text) and _VALUES_IN_WORDS.isdisjoint(_WORD.findall(text)):
+        return ()
+    return tuple(value for span in parse_text(text, original) for value in span.values)
 
 
 def column_values(cells: Sequence[str], original: bool = False) -> dict[int, NumericValue]:
@@ -189,9 +195,8 @@ def column_values(cells: Sequence[str], original: bool = False) -> dict[int, Num
     for row, cell in enumerate(cells):
         for value in text_values(cell, original):
             firsts[type(value)].setdefault(row, value)
-    commonest = Date if len(firsts[Date]) >= len(firsts[float]) else float
-    enough = len(firsts[commonest]) >= COMMON_TYPE_SHARE * len(cells)
-    return firsts[commonest] if enough else {}
+    commonest = max(firsts.values(), key=len)
+    return commonest if len(commonest) >= SHARE_OF_KIND * len(cells) else {}
 
 
 def values_of_column(column: Column, cells: Sequence[str]) -> dict[int, NumericValue]:
@@ -282,13 +287,11 @@ def _in_one_unit(parts: re.Match[str]) -> str:
 
 def ranks(values: Mapping[int, NumericValue]) -> dict[int, tuple[int, int]]:
     """For each row its rank from the smallest and from the largest; equal values share a rank."""
-    keys = _sort_keys(values.values())
-    if keys is None:
-        return {}
+    keys = _sort_keys(values.values()) or []
     order = {key: rank for rank, key in enumerate(sorted(set(keys)))}
     return {
         row: (order[key] + 1, len(order) - order[key])
-        for row, key in zip(values, keys, strict=True)
+        for row, key in zip(values, keys, strict=False)
     }
 
 
@@ -297,8 +300,8 @@ def relations(
 ) -> dict[int, int]:
     """For each row, bits that say how the question's values compare with the row's value.
 
-    The bits are EQUAL, LESS (the question's value is less than the cell's) and GREATER, for all of
-    the question's values with the column's type. A column's values are all numbers or all dates.
+    They are EQUAL, LESS (the question's value is less than the cell's) and GREATER, for all of the
+    question's values with the column's type. A column's values are all numbers or all dates.
     """
     comparable: defaultdict[Any, list[NumericValue]] = defaultdict(list)
     for value in question_values if values else ():
@@ -328,29 +331,6 @@ def _sort_keys(values: Iterable[NumericValue]) -> list[Any] | None:
     return [tuple(date[i] for i in common) for date in dates]
 
 
-def _values(text: str, original: bool) -> tuple[NumericValue, ...]:
-    text = normalize_for_match(text)
-    if _PLAIN_NUMBER.fullmatch(text):
-        return _plain_values(text, original)
-    if not _DIGIT.search(text) and _VALUES_IN_WORDS.isdisjoint(_WORD.findall(text)):
-        return ()
-    return tuple(value for span in parse_text(text, original) for value in span.values)
-
-
-_remembered_values = functools.lru_cache(maxsize=1 << 13)(_values)
-
-
-def _plain_values(text: str, original: bool) -> tuple[NumericValue, ...]:
-    """The values of `parse_text` for a plain number, the most common case, but faster."""
-    number = _parse_number(text)
-    assert number is not None
-    if len(text) == 4 and text.isdecimal():
-        rules = _ORIGINAL_RULES if original else _RULES
-        if int(text) in rules.lone_years:
-            return number, Date(int(text), None, None)
-    return (number,)
-
-
 def _parse_number(text: str) -> float | None:
     digits = _ORDINAL_SUFFIX.sub("", text).replace(",", "").replace(_MINUS, "-")
     try:
@@ -375,9 +355,7 @@ def _parse_date(text: str, rules: _Rules, number_of_words: int) -> Date | None:
     if year is not None and year not in (rules.lone_years if month is None else rules.years):
         return None
     try:
-        datetime.date(
-            fields.get("year", rules.year_of_none), fields.get("month", 1), fields.get("day", 1)
-        )
+        datetime.date(**{"year": rules.year_of_none, "month": 1, "day": 1} | fields)
     except ValueError:
         return None
     return Date(year, month, day)

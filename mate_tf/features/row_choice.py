@@ -52,10 +52,9 @@ def choose_rows(
     most_rows: int,
     first: Sequence[int] = (),
 ) -> RowChoice:
-    """Chooses as many rows as fit, one at least, those that the question needs most.
+    """Chooses as many rows as fit, one at least: `first`, then those that the question needs most.
 
-    `count_tokens` gives the tokens of each of several texts. The cells of the rows may have
-    `most_tokens` together. The rows `first` are chosen first.
+    `count_tokens` gives the tokens of each text; the cells of the rows may have `most_tokens`.
     """
     kinds, scores = _meet(table, question)
     expanded = table.expanded_rows

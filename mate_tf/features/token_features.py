@@ -52,10 +52,14 @@ class TokenFeatures(NamedTuple):
         functional model. A mapping may lack those that only the embedding reads: they are zeros.
         ValueError if one of STRUCTURE is missing, has no integers, or differs in shape.
         """
+        import tensorflow as tf
+
         if isinstance(features, Mapping):
             if missing := [name for name in STRUCTURE if name not in features]:
                 raise ValueError(f"expected the token features {STRUCTURE}, missing {missing}")
-            features = cls.from_dict(_zeros(features) | dict(features))
+            absent = [name for name in TAPAS_FEATURES if name not in features]
+            zeros = tf.zeros_like(features["input_mask"]) if absent else None
+            features = cls.from_dict(dict.fromkeys(absent, zeros) | dict(features))
         elif not len(TAPAS_FEATURES) <= len(features) <= len(cls._fields):
             raise ValueError(
                 f"expected {len(TAPAS_FEATURES)} or {len(cls._fields)} token features, got "
@@ -78,14 +82,6 @@ class TokenFeatures(NamedTuple):
         if missing := [name for name in TAPAS_FEATURES if name not in features]:
             raise ValueError(f"expected the token features {TAPAS_FEATURES}, missing {missing}")
         return cls(**{name: features[name] for name in cls._fields if name in features})
-
-
-def _zeros(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Zeros in place of the features that are not given."""
-    import tensorflow as tf
-
-    missing = [name for name in TAPAS_FEATURES if name not in given]
-    return dict.fromkeys(missing, tf.zeros_like(given["input_mask"])) if missing else {}
 
 
 def _int32(name: str, field: Any) -> Any:

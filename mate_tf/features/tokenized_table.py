@@ -20,7 +20,7 @@ import numpy as np
 
 from mate_tf.features import numeric
 from mate_tf.features.config import ConversionError, FeatureConfig, MaskedLmConfig
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.private_apis import import_extra
 from mate_tf.tables.columns import Convention
@@ -44,15 +44,15 @@ def histogram_cells(table: Table) -> tuple[str, ...]:
         >>> histogram_cells(Table.from_rows([["city", "year"], ["Rome", 2004], ["rome", ""]]))
         ('Rome 2', '2004 1')
     """
-    return tuple(map(_histogram_cell, zip(*table.rows, strict=True)))
-
-
-def _histogram_cell(cells: tuple[str, ...]) -> str:
-    spellings: dict[str, str] = {}
-    for cell in cells:
-        spellings.setdefault(normalize_for_match(cell), cell.strip())
-    counts = Counter(value for value in map(normalize_for_match, cells) if value)
-    return ", ".join(f"{spellings[value]} {n}" for value, n in counts.most_common(MAX_VALUES))
+    texts = []
+    for cells in zip(*table.rows, strict=True):
+        spellings: dict[str, str] = {}
+        values = list(map(normalize_for_match, cells))
+        for value, cell in zip(values, cells, strict=True):
+            spellings.setdefault(value, cell.strip())
+        counts = Counter(filter(None, values)).most_common(MAX_VALUES)
+        texts.append(", ".join(f"{spellings[value]} {number}" for value, number in counts))
+    return tuple(texts)
 
 
 class TokenizedTable(NamedTuple):
@@ -110,11 +110,10 @@ def tokenize_table(
     columns = list(zip(*table.rows, strict=True))
     conventions = None
     totals: tuple[int, ...] = ()  # rows that have no rank among those that they are totals of
-    original = config.original_conversion
-    if original:
-        column_values = tuple(numeric.column_values(column, original) for column in columns)
+    if config.original_conversion:
+        column_values = tuple(numeric.column_values(column, True) for column in columns)
     else:
-        read = [table.column(column) for column in range(table.num_columns)]
+        read = list(map(table.column, range(table.num_columns)))
         column_values = tuple(map(numeric.values_of_column, read, columns))
         conventions = tuple(column.convention for column in read)
         totals = table.total_rows
@@ -240,12 +239,11 @@ def keep_columns(
 ) -> list[int]:
     """Chooses the columns that a question most likely needs, as many as fit, in ascending order.
 
-    This is the "heuristic exact match" of Eisenschlos et al., 2020 ("Understanding tables with
-    intermediate pre-training"): the Jaccard index of the Porter stems in header and cells with
-    those of the question. Columns that answered the previous question come first, then the most
-    similar ones, and each that still fits is kept. If no column fits, the first is kept, so that
-    its cells can be cut, its rows dropped or the table refused. With `original` none is kept, as in
-    the authors' release. `costs` are the tokens of each column with its header, [C].
+    This is the "heuristic exact match" of Eisenschlos et al., 2020: the Jaccard index of the Porter
+    stems in header and cells with those of the question. Columns that answered the previous
+    question come first, then the most similar ones, and each that still fits is kept. If no column
+    fits, the first is kept; with `original` none is, as in the authors' release. `costs` are the
+    tokens of each column with its header, [C].
 
     Example:
         >>> table = Table.from_rows([["city", "people", "note"], ["Oslo", "709,037", "a fjord"]])
@@ -257,7 +255,6 @@ def keep_columns(
         return list(range(table.num_columns))
     previous = {column for _, column in question.previous_coordinates}
     words = _stems(question.text)
-    # The Jaccard index.
     similarity = [len(stems & words) / (len(stems | words) or 1) for stems in _column_stems(table)]
     order = sorted(range(table.num_columns), key=lambda c: (c not in previous, -similarity[c], c))
     kept = []
@@ -298,8 +295,8 @@ def check_columns(config: FeatureConfig, table: Table) -> None:
     most = config.max_column_id - 1
     if table.num_columns > most:
         got = f"got {table.num_columns} (table '{table.table_id}')"
-        problem = f"expected at most {most} columns, {got}"
-        raise ConversionError("too many columns", f"{problem}; leave out columns")
+        problem = f"expected at most {most} columns, {got}; leave out columns"
+        raise ConversionError("too many columns", problem)
 
 
 def check_size(config: FeatureConfig, table: Table) -> int:
@@ -333,13 +330,17 @@ def fit(
     At most `num_rows` rows may stay, and only `columns`, if they are given. `start` is how many
     tokens precede the table's; `where` names table and question in errors.
     """
+
+    def in_rows(number: int) -> np.ndarray:  # the header, the first rows or the histogram row
+        return (tokens.row_ids <= number) | (tokens.row_ids > tokens.num_rows)
+
     allowed = np.ones(len(tokens.input_ids), bool)  # [N]
     if columns is not None:
         allowed = np.isin(tokens.column_ids - 1, columns)
     if config.cell_trim_length is not None:
         allowed = allowed & (tokens.word_begins < config.cell_trim_length)
     if config.max_seq_length is None:
-        return num_rows, allowed & _in_rows(tokens, num_rows)
+        return num_rows, allowed & in_rows(num_rows)
     needed = allowed & (tokens.word_begins < 1) if config.trim_cells else allowed
     tokens_of_row = np.bincount(tokens.row_ids[needed], minlength=len(tokens.column_ranks))
     least = ["the question", "the header"]
@@ -362,13 +363,8 @@ def fit(
         raise too_long(cost[num_rows], "", _MORE_ROOM)
     if fitting == 0 < num_rows and not config.original_conversion:
         raise too_long(cost[1], f" for {', '.join(least)} and one row")
-    kept = allowed & _in_rows(tokens, fitting)
+    kept = allowed & in_rows(fitting)
     if config.trim_cells:
         cost = np.cumsum(np.bincount(tokens.word_begins[kept]))
         kept &= tokens.word_begins < np.searchsorted(cost, budget, side="right")
     return fitting, kept
-
-
-def _in_rows(tokens: TokenizedTable, num_rows: int) -> np.ndarray:
-    """Which tokens are in the header, the first rows or the histogram row: bool [N]."""
-    return (tokens.row_ids <= num_rows) | (tokens.row_ids > tokens.num_rows)

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mate_tf.features.normalization import CharacterTable
+from mate_tf.features.english import CharacterTable
 from mate_tf.paths import as_path
 
 MAX_WORD_CHARACTERS = 200  # a longer word is unknown
@@ -25,11 +25,11 @@ _WORD_CHARACTER = re.compile(r"[^\W_]")
 # Of texts in ASCII, which need neither table below.
 _ASCII_CONTROLS = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _ASCII_WORDS = re.compile(r"[a-z0-9]+|[^a-z0-9\s]")
-_CJK = re.compile(
-    "[\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f"
+_SIGN_OR_CJK = re.compile(
+    r"[!-/:-@\[-`{-~"
+    "\u4e00-\u9fff\u3400-\u4dbf\U00020000-\U0002a6df\U0002a700-\U0002b73f"
     "\U0002b740-\U0002b81f\U0002b820-\U0002ceaf\uf900-\ufaff\U0002f800-\U0002fa1f]"
 )
-_ASCII_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
 
 
 class Wordpiece:
@@ -139,13 +139,12 @@ def _clean(character: str) -> str:
 
 def _split_off(character: str) -> str:
     """Without accents, and between blanks where it is a word of its own."""
-    plain = [c for c in unicodedata.normalize("NFD", character) if unicodedata.category(c) != "Mn"]
-    return "".join(f" {c} " if _is_word(c) else c for c in plain)
-
-
-def _is_word(character: str) -> bool:
-    is_punctuation = unicodedata.category(character).startswith("P")
-    return bool(is_punctuation or _ASCII_PUNCTUATION.match(character) or _CJK.match(character))
+    parts = [(c, unicodedata.category(c)) for c in unicodedata.normalize("NFD", character)]
+    return "".join(
+        f" {c} " if category.startswith("P") or _SIGN_OR_CJK.match(c) else c
+        for c, category in parts
+        if category != "Mn"
+    )
 
 
 _cleaned, _split = CharacterTable(_clean), CharacterTable(_split_off)

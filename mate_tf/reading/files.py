@@ -2,7 +2,6 @@
 
 import codecs
 import contextlib
-import functools
 import gc
 import gzip
 import io
@@ -22,9 +21,7 @@ from mate_tf.reading import markups, sandbox, workbooks
 from mate_tf.reading.delimited import read_delimited_rows
 from mate_tf.reading.html import declared_encoding, read_html_rows
 from mate_tf.reading.layout import MOST_CELLS, Rows, Source, lay_out
-from mate_tf.reading.opendocument import open_opendocument
-from mate_tf.reading.parquet import read_parquet_rows
-from mate_tf.reading.structures import read_json_line_rows, read_json_rows
+from mate_tf.reading.structures import read_json_line_rows, read_json_rows, read_parquet_rows
 from mate_tf.reading.text_files import decode, open_bytes
 from mate_tf.tables.cell_texts import are_texts
 from mate_tf.tables.notations import DIRECTIONS
@@ -51,7 +48,10 @@ def is_workbook_named(path: str) -> bool:
 
 
 def _workbooks(title: str, endings: str, open_book: Callable, member: str | None = None) -> Format:
-    read = functools.partial(workbooks.read_workbook, open_book)
+    def read(source: Source) -> Rows:
+        book = open_book(source.content, source.name)
+        return workbooks.read_sheet_rows(book, source.sheet, source.show_hidden)
+
     return Format(
         title, endings, "header_rows skip_rows sheet show_hidden", read, None, True, member
     )
@@ -102,7 +102,7 @@ FORMATS = {
         "a binary workbook of Excel", ".xlsb", workbooks.open_excel_binary, "xl/workbook.bin"
     ),
     "opendocument": _workbooks(
-        "a workbook of OpenDocument", ".ods", open_opendocument, "content.xml"
+        "a workbook of OpenDocument", ".ods", workbooks.open_opendocument, "content.xml"
     ),
 }
 _FORMAT_OF_ENDING = {it: kind for kind, one in FORMATS.items() for it in one.endings.split()}
@@ -271,8 +271,7 @@ def read_in_sandbox(
     ValueError also if the table has more than `most_cells`, or as `sandbox.run`.
     """
     arguments = (name, asdict(options), most_cells)
-    about, *parts = sandbox.run(_table_in_parts, content, *arguments, name=name)
-    header, title, assumed = about
+    (header, title, assumed), *parts = sandbox.run(_table_in_parts, content, *arguments, name=name)
     rows = tuple(itertools.chain.from_iterable(zip(*part, strict=True) for part in parts))
     return Table(tuple(header), rows, name, title, assumed=tuple(assumed))
 
@@ -312,7 +311,9 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     if content.startswith(_GZIP):
         if not sandbox.is_inside:
             return read_in_sandbox(content, name, options)
-        content = _unpacked(content, name)
+        with _broken_named("a gzip file", name), gzip.open(io.BytesIO(content)) as file:
+            content = file.read(_MOST_UNPACKED + 1)
+        _check_bytes(len(content))
         ending = Path(Path(name).stem).suffix.lower() if ending in (".gz", ".gzip") else ending
     if not content.strip():
         raise ValueError("expected a table, got an empty file")
@@ -355,13 +356,6 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     return lay_out(rows, options.header_rows, options.skip_rows)
 
 
-def _unpacked(content: bytes, name: str) -> bytes:
-    with _broken_named("a gzip file", name), gzip.open(io.BytesIO(content)) as file:
-        unpacked = file.read(_MOST_UNPACKED + 1)
-    _check_bytes(len(unpacked))
-    return unpacked
-
-
 def _check_bytes(num_bytes: int) -> None:
     if num_bytes > _MOST_UNPACKED:
         raise ValueError(f"expected at most {_MOST_UNPACKED:,} bytes once unpacked, got more")
@@ -385,11 +379,10 @@ def _kind_of_bytes(content: bytes, named: str | None) -> str:
         for kind, one in FORMATS.items():
             if one.member in members:
                 return kind
-    if content.startswith(b"ORC") and content[-4:-1] == b"ORC":
-        raise _other("an ORC file")
-    for begin, other in _OTHERS.items():
-        if content.startswith(begin):
-            raise _other(other)
+    is_orc = content.startswith(b"ORC") and content[-4:-1] == b"ORC"
+    begins = (other for begin, other in _OTHERS.items() if content.startswith(begin))
+    if other := "an ORC file" if is_orc else next(begins, ""):
+        raise _other(other)
     is_utf16 = content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
     if named in ("parquet", *WORKBOOKS) and b"\x00" in content[:1024] and not is_utf16:
         raise ValueError(f"expected {FORMATS[named].title}, got something else")

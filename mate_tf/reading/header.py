@@ -119,10 +119,7 @@ def _continues(
 def _is_of_units(
     first: Sequence[Cell], second: Sequence[Cell], below: Sequence[Sequence[Cell]]
 ) -> bool:
-    """Whether a row has units or codes of the columns of values, and no more than "Units" beside.
-
-    Half of these columns or more have one.
-    """
+    """Whether half of the columns of values have units or codes, and others nothing or "Units"."""
     columns = _columns_of_values(below)
     if len(first) < 2 or any(map(_is_date, first)) or any(map(is_value, second)):
         return False

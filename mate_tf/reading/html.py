@@ -32,16 +32,13 @@ _LONGEST_NAME = 30
 def read_html_rows(source: Source) -> Rows:
     """Reads the rows of a table on a page, the header first.
 
-    The header is the rows of the first <thead>, otherwise the first row and the rows after it that
-    have only <th>. Several header rows become one, their texts joined by blanks. A cell that spans
-    others is repeated in all of them within its <thead>, <tbody> or <tfoot>. Rows are filled up to
-    the same width, and those of <tfoot> come last. Texts are as a page shows them: with single
-    blanks and without hidden parts. Tables without cells do not count, nor hidden tables beside
-    visible ones. A table inside a cell counts as a table.
+    The header is the rows of the first <thead>, otherwise the first row and those after it that
+    have only <th>; several become one. A cell that spans others is repeated in all of them within
+    its <thead>, <tbody> or <tfoot>, whose rows come last. Texts are as a page shows them. Tables
+    without cells do not count, nor hidden tables beside visible ones; those inside a cell do.
 
     ModuleNotFoundError without lxml. ValueError if there is no table, none with the number `which`,
-    from 0, or several and no number; for more than MOST_CELLS; or if libxml2 cannot read the page
-    to its end.
+    from 0, or several and no number; for more than MOST_CELLS; or for what libxml2 cannot read.
     """
     html = import_extra("lxml.html", "formats", f"to read '{source.name}'")
     parser = html.HTMLParser(encoding="utf-8", huge_tree=True)
@@ -142,7 +139,8 @@ def _with_header(rows: list[Any]) -> Rows:
             in_head += 1
     # Without any heading the rows decide, as in a spreadsheet.
     has_headings = in_head or any(cell.tag == "th" for row in rows for cell in _cells(row))
-    if not in_head and width == 2 and len(rows) > 1 and all(map(_is_fact, rows)):
+    are_facts = all([cell.tag for cell in _cells(row)] == ["th", "td"] for row in rows)
+    if not in_head and width == 2 and len(rows) > 1 and are_facts:  # as beside an article
         lines = [["key", "value"], *lines]
         return Rows(lines, range(len(lines)), header_rows=1, title=title)
     if in_head in (0, len(rows)):
@@ -163,11 +161,6 @@ def _spans_all(row: Any, width: int) -> bool:
     cells = _cells(row)
     is_one = width > 1 and len(cells) == 1 and _text(row) != ""
     return is_one and _span(cells[0], "colspan") >= width
-
-
-def _is_fact(row: Any) -> bool:
-    """Whether a row is a name and what it names, as in a box beside an article."""
-    return [cell.tag for cell in _cells(row)] == ["th", "td"]
 
 
 def _has_only_headings(row: Any) -> bool:
@@ -226,8 +219,9 @@ def _sign(element: Any) -> str:
     """The text of a picture or of a box to tick that is alone in a cell."""
     if element.tag == "img":
         return str(element.get("alt", "")).strip()
-    is_box = element.get("type", "").lower() == "checkbox"
-    return ("no" if element.get("checked") is None else "yes") if is_box else ""
+    if element.get("type", "").lower() != "checkbox":
+        return ""
+    return "no" if element.get("checked") is None else "yes"
 
 
 def _field(element: Any) -> str:

@@ -114,15 +114,18 @@ def chosen_table(which: int | None, described: Iterable[str]) -> int:
 def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = None) -> Table:
     """Builds the table; `header_rows` and `skip_rows` are as of `ReadOptions`.
 
-    ValueError if a row is longer than the header, if there are more than MOST_CELLS once all rows
-    are as long as the longest, or as `Table`.
+    ValueError if a row is longer than the header, for more than MOST_CELLS in rows as long as the
+    longest, or as `Table`.
     """
     rows = list(zip(file.numbers, file.rows, strict=True))
     check_size(len(rows) * _longest(rows))
     if skip_rows is not None:
         rows = [(number, row) for number, row in rows if number > skip_rows]
-    if file.is_ragged and header_rows is None and skip_rows is None:
-        rows = _from_names_of_station(file, rows)
+    is_free = header_rows is None and skip_rows is None
+    if file.is_ragged and is_free and len(rows) > 4 and rows[0][1][0] in _STATIONS:
+        _take_titles(file, rows[:1], rows[1][0])  # of Campbell; names, units and kinds follow
+        file.header_rows = 3
+        rows = rows[1:]
     width = _longest(rows)
     if file.header_rows is None:
         if file.is_ragged and width > 1:
@@ -143,19 +146,21 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
             rows = _without_titles(file, rows, width)
             rows = _without_comments(file, rows, width)
         if not file.is_ragged:
-            rows = _without_tables_beside(file, rows)
-            rows = _without_empty_columns(rows)
+            rows = _without_empty_columns(_without_tables_beside(file, rows))
             width = _longest(rows)
     rows = _rectangular(file, rows, width)
     if file.header_rows is None and file.is_ragged and skip_rows is None and width > 1:
         rows = _without_empty_columns(rows)
     body = list(_cells(rows))
-    if not are_texts(body):
-        body = _texts(file, rows)
-    is_free = header_rows is None
-    header_rows = file.header_rows if header_rows is None else header_rows
-    if is_free and header_rows != 0:
-        body, header_rows = _without_types(file, body, header_rows)
+    for place, (number, row) in enumerate(rows) if not are_texts(body) else ():
+        try:
+            body[place] = cell_texts(row)
+        except TypeError as error:
+            raise ValueError(f"{error} (file '{file.name}', {file.unit} {number})") from None
+    if header_rows is None and file.header_rows != 0:
+        body, header_rows = _without_types(file, body, file.header_rows)
+    elif header_rows is None:
+        header_rows = 0
     if header_rows is None:
         header_rows = count_header_rows(body)
         if header_rows == 0 and body:
@@ -173,7 +178,7 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
         if 0 < len(once) < len(body):
             file.assumed.append(f"The header comes {len(body) - len(once) + 1} times.")
             body = once
-    if not any(header) and not body:
+    if not body and not any(header):
         raise ValueError("expected a table, got nothing")
     if not body:
         names = cut(", ".join(header), _LONGEST_NAMES)
@@ -184,17 +189,6 @@ def lay_out(file: Rows, header_rows: int | None = None, skip_rows: int | None = 
     return Table(tuple(header), cells, file.name, file.title, assumed=tuple(file.assumed))
 
 
-def _texts(file: Rows, rows: Numbered) -> list[list[str]]:
-    """The rows as texts; ValueError, which names the row, for a cell that has none."""
-    texts = []
-    for number, row in rows:
-        try:
-            texts.append(cell_texts(row))
-        except TypeError as error:
-            raise ValueError(f"{error} (file '{file.name}', {file.unit} {number})") from None
-    return texts
-
-
 def _without_types(
     file: Rows, rows: list[list[str]], header_rows: int | None
 ) -> tuple[list[list[str]], int | None]:
@@ -203,13 +197,13 @@ def _without_types(
         file.assumed.append("The questions and codes below the header are left out.")
         return [rows[0], *rows[3:]], 1
     if len(rows) > 3 and _is_enumeration(rows[1], rows[2:]):
-        row = cut(", ".join(rows[1]), _LONGEST_TITLE)
-        file.assumed.append(f"The row '{row}' below the header is left out.")
-        return [rows[0], *rows[2:]], 1
-    if len(rows) < 3 or not all(_TYPE.fullmatch(cell) for cell in rows[1]) or not any(rows[1]):
+        left_out = f"row '{cut(', '.join(rows[1]), _LONGEST_TITLE)}' below the header is"
+    elif len(rows) > 2 and all(map(_TYPE.fullmatch, rows[1])) and any(rows[1]):
+        types = ", ".join(filter(None, rows[1]))
+        left_out = f"types '{cut(types, _LONGEST_TITLE)}' below the header are"
+    else:
         return rows, header_rows
-    types = ", ".join(filter(None, rows[1]))
-    file.assumed.append(f"The types '{cut(types, _LONGEST_TITLE)}' below the header are left out.")
+    file.assumed.append(f"The {left_out} left out.")
     return [rows[0], *rows[2:]], 1
 
 
@@ -222,15 +216,6 @@ def _is_enumeration(row: Sequence[str], below: Sequence[Sequence[str]]) -> bool:
     columns = zip(*below[:ROWS_LOOKED_AT], strict=False)
     are_values = [{is_value(read_cell(it)) for it in column if it} for column in columns]
     return {True} in are_values and {False} in are_values
-
-
-def _from_names_of_station(file: Rows, rows: Numbered) -> Numbered:
-    """The rows of a file of Campbell's stations from its names on, which have units and kinds."""
-    if len(rows) < 5 or rows[0][1][0] not in _STATIONS:
-        return rows
-    _take_titles(file, rows[:1], rows[1][0])
-    file.header_rows = 3
-    return rows[1:]
 
 
 def _without_last_delimiters(rows: Numbered) -> Numbered:
@@ -397,8 +382,8 @@ def _is_alone(row: Sequence[Any]) -> bool:
 
 
 def _leave_out_notes(file: Rows, notes: Numbered) -> None:
-    for _, row in notes:
-        file.assumed.append(f"The note '{_shortened(row)}' below the table is left out.")
+    rows = map(_shortened, _cells(notes))
+    file.assumed += [f"The note '{row}' below the table is left out." for row in rows]
 
 
 def _without_block_of_notes(file: Rows, rows: Numbered) -> Numbered:

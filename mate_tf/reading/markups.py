@@ -7,7 +7,7 @@ other. LaTeX is read from \begin{tabular} on; Jira, Confluence and DokuWiki have
 import re
 from typing import Any
 
-from mate_tf.reading.fixed_width import RUN, cut_by_blanks
+from mate_tf.reading.delimited import RUN, cut_by_blanks
 from mate_tf.reading.layout import Rows, Source, chosen_table
 
 _LOOKED_AT = 20_000  # characters by which a notation is known
@@ -208,21 +208,19 @@ def read_box_rows(source: Source) -> Rows:
     parts = [[row for row in body if len(row) == width] for body in bodies]
     notes = [" ".join(row) for body in bodies for row in body if len(row) != width]
     is_wrapped = sum(map(bool, parts)) > 1 and any("" in row for body in parts for row in body[1:])
-    rows = [
-        row
-        for body in filter(None, parts)
-        for row in ([_joined(body)] if is_wrapped else body)
-        if not all(map(_HIDDEN.fullmatch, row)) or not any(row)
-    ]
-    if len(rows) < sum(map(len, parts)) and not is_wrapped:
+    rows = [row for body in parts for row in body]
+    if is_wrapped:
+        columns = (zip(*body, strict=True) for body in filter(None, parts))
+        rows = [[" ".join(filter(None, cells)) for cells in of_row] for of_row in columns]
+    kept = [row for row in rows if not all(map(_HIDDEN.fullmatch, row)) or not any(row)]
+    if len(kept) < len(rows) and not is_wrapped:
         assumed.append("Some rows are left out where the table was printed.")
     if titles:
         assumed.append(f"'{titles[0]}' above it is the title.")
     assumed += [f"The note '{note}' below the table is left out." for note in notes]
-    kept: list[list[Any]] = [*header, *rows]
-    return Rows(
-        kept, is_ragged=True, header_rows=len(header), title="".join(titles[:1]), assumed=assumed
-    )
+    kept = [*header, *kept]
+    title = "".join(titles[:1])
+    return Rows(kept, is_ragged=True, header_rows=len(header), title=title, assumed=assumed)
 
 
 def is_open_box(text: str) -> bool:
@@ -255,15 +253,10 @@ def read_open_box_rows(source: Source) -> Rows:
     return Rows(rows, is_ragged=True, title=" ".join(titles[:1]), assumed=assumed)
 
 
-def _joined(rows: list[list[str]]) -> list[str]:
-    return [" ".join(filter(None, cells)) for cells in zip(*rows, strict=True)]
-
-
 def is_records(text: str) -> bool:
     """Whether a text has a name and a value in each line, of one row below the other.
 
-    So print psql -x and MySQL, with a line above each row, and PowerShell and DuckDB, with a blank
-    line between two.
+    So print psql -x, MySQL, PowerShell and DuckDB, with a line or a blank one between two rows.
     """
     if _RECORD.match(text.lstrip()):
         return True

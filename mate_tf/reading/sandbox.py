@@ -34,10 +34,10 @@ def run(
 ) -> list[Any]:
     """Calls a function with the bytes of a file in a process of its own; within one, in the same.
 
-    The function, one at the top of a module, takes the bytes and other arguments, and yields the
-    results, all values of JSON. ModuleNotFoundError and ValueError are those of the function;
-    ValueError also if it takes more than SECONDS or MEMORY, or ends without a result; OSError if
-    the process does not start. `name` is the file's, for errors.
+    The function, one at the top of a module, takes the bytes and other arguments, and yields values
+    of JSON. ModuleNotFoundError and ValueError are the function's; ValueError also if it takes more
+    than SECONDS or MEMORY, or ends early; OSError if the process does not start. `name` is the
+    file's, for errors.
     """
     if is_inside:
         return list(function(content, *arguments))

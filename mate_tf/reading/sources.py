@@ -15,8 +15,7 @@ from typing import Any
 from mate_tf.private_apis import shown_frame
 from mate_tf.reading.files import DEFAULTS, ReadOptions, read_content, read_file
 from mate_tf.reading.layout import lay_out
-from mate_tf.reading.parquet import bytes_left_out
-from mate_tf.reading.structures import value_rows
+from mate_tf.reading.structures import value_rows, without_bytes
 from mate_tf.reading.workbooks import (
     cell_value,
     has_worksheets,
@@ -76,14 +75,14 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
     if isinstance(source, Table):
         return source
     if has_worksheets(source):
-        rows = read_sheet_rows(open_worksheets(source))
-        rows.name = name
-        return lay_out(rows)
+        return lay_out(dataclasses.replace(read_sheet_rows(open_worksheets(source)), name=name))
     while not is_frame(source) and (step := _converted(source)) is not source:
         source = step
     if is_frame(source):
         return _table_of_frame(source, name)
-    value = _plain(_with_attributes(source))
+    if isinstance(source, Iterable) and not isinstance(source, Mapping | str):
+        source = map(_attributes, source)
+    value = _plain(source)
     are_rows = isinstance(value, list) and any(isinstance(row, list | dict) for row in value)
     if not are_rows and not isinstance(value, dict) and value != []:
         got = f"{kind} of other things" if isinstance(value, list) else kind
@@ -92,10 +91,7 @@ def read_table(source: Any, options: ReadOptions = DEFAULTS, name: str = "table"
 
 
 def table_of_value(value: list[Any] | dict[str, Any], name: str = "table") -> Table:
-    """The table of lists and dicts in any shape that a JSON file may have.
-
-    ValueError if the shape is none of these, or as `Table`.
-    """
+    """The table of lists and dicts in a shape that JSON may have; ValueError for others."""
     try:
         rows, assumed = value_rows(value)
     except ValueError as error:
@@ -125,11 +121,9 @@ def _table_of_frame(frame: Any, table_id: str) -> Table:
         if has_names or is_of_years or not is_numbered:
             header = [*map(_name, index.names), *header]
             columns = [*_frame_columns(index.to_frame(index=False)), *columns]
-    lost = [name for name, column in zip(header, columns, strict=True) if column is None]
-    assumed = tuple(map(bytes_left_out, lost))
-    header = [name for name, column in zip(header, columns, strict=True) if column is not None]
-    rows: Any = zip(*(column for column in columns if column is not None), strict=True)
-    return Table(tuple(header), tuple(rows), table_id, assumed=assumed)
+    header, texts, assumed = without_bytes(zip(header, columns, strict=True))
+    rows: Any = zip(*texts, strict=True)
+    return Table(tuple(header), tuple(rows), table_id, assumed=tuple(assumed))
 
 
 def _frame_columns(frame: Any) -> list[list[Any] | None]:
@@ -176,9 +170,8 @@ def _file_content(data: Any, name: str) -> tuple[bytes | None, str]:
         return "".join(data).encode("utf-8", "surrogatepass"), name
     if kinds == {bytes} and b"\n" in data[0]:
         return b"".join(data), name
-    file = data
-    if inspect.iscoroutinefunction(getattr(data, "read", None)) and hasattr(data, "file"):
-        file = data.file  # of an upload of FastAPI
+    is_upload = inspect.iscoroutinefunction(getattr(data, "read", None)) and hasattr(data, "file")
+    file = data.file if is_upload else data  # of FastAPI
     if _has(data, "namelist"):
         raise TypeError(f"expected one file, got a {_kind(data)} of several; open one of them")
     if _has(data, "read_bytes"):  # a path, perhaps in an archive
@@ -207,16 +200,17 @@ def _kind(data: Any) -> str:
 
 
 def _converted(data: Any) -> Any:
-    """A step from an object to its table: what it says that is, or the object itself.
-
-    TypeError for what has no cells: a groupby, what has to be awaited, a cursor without rows.
-    """
+    """A step from an object to its table, or the object itself; TypeError for what has no cells."""
     if inspect.isawaitable(data) or _has(data, "__aiter__"):
         raise _to_be_awaited(data, data)
     if _has(data, "to_flat_index"):  # an index of pandas
         return data.to_frame(index=False)
     if _has(data, "__arrow_c_stream__", "__arrow_c_array__") and not _has(data, "to_frame"):
-        return _of_arrow(data)
+        import pyarrow
+
+        if not isinstance(data, pyarrow.Array | pyarrow.ChunkedArray):
+            return pyarrow.table(data)
+        return data.to_pylist() if pyarrow.types.is_struct(data.type) else {"": data.to_pylist()}
     for method in _METHODS:
         if _has(data, method):
             return getattr(data, method)()
@@ -224,31 +218,19 @@ def _converted(data: Any) -> Any:
         kind = _kind(data)
         raise TypeError(f"expected a table, got {kind}, which has no cells; aggregate it first")
     if _has(data, "__array__"):
-        return _of_array(data)
+        import numpy as np
+
+        array = np.asanyarray(data)
+        if array.dtype.names:
+            return {name: array[name] for name in array.dtype.names}
+        if array.ndim != 2:
+            raise TypeError(f"expected 2 dimensions, got {array.ndim} in {_kind(data)}")
+        return list(map(list, array))
     if _has(data, "fetchall"):
         return _fetched(data)
     if is_frame(getattr(data, "data", None)) and not isinstance(data, Iterable):  # a Styler
         return shown_frame(data)
     return _as_record(data)
-
-
-def _of_arrow(data: Any) -> Any:
-    import pyarrow
-
-    if not isinstance(data, pyarrow.Array | pyarrow.ChunkedArray):
-        return pyarrow.table(data)
-    return data.to_pylist() if pyarrow.types.is_struct(data.type) else {"": data.to_pylist()}
-
-
-def _of_array(data: Any) -> Any:
-    import numpy as np
-
-    array = np.asanyarray(data)
-    if array.dtype.names:
-        return {name: array[name] for name in array.dtype.names}
-    if array.ndim != 2:
-        raise TypeError(f"expected 2 dimensions, got {array.ndim} in {_kind(data)}")
-    return list(map(list, array))
 
 
 def _fetched(cursor: Any) -> list[Any]:
@@ -276,14 +258,9 @@ def _as_record(row: Any) -> Any:
     return dict(row) if _has(row, "keys") and not is_frame(row) else row
 
 
-def _with_attributes(rows: Any) -> Any:
-    """Rows with names for their cells as dicts, also objects with attributes, as of an ORM."""
-    if isinstance(rows, Mapping | str) or not isinstance(rows, Iterable):
-        return rows
-    return [_attributes(_as_record(row)) for row in rows]
-
-
 def _attributes(row: Any) -> Any:
+    """A row with names for its cells as a dict, also an object with attributes, as of an ORM."""
+    row = _as_record(row)
     if isinstance(row, Iterable | type) or callable(row) or hasattr(row, "number_format"):
         return row
     names = [*getattr(type(row), "__slots__", ()), *getattr(row, "__dict__", ())]
@@ -292,10 +269,7 @@ def _attributes(row: Any) -> Any:
 
 
 def _plain(data: Any) -> Any:
-    """Lists and dicts of rows or columns, and their single values; names are texts.
-
-    TypeError for a frame in them.
-    """
+    """Lists and dicts of rows or columns and their single values; TypeError for a frame in them."""
     if type(data) in _SINGLE or isinstance(data, str):
         return data
     if isinstance(data, bytes):

@@ -1,16 +1,18 @@
-"""Tables from JSON in the shapes that programs write, and from JSON Lines."""
+"""Tables of typed values: JSON in the shapes that programs write, JSON Lines and Parquet."""
 
+import io
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
+from mate_tf.private_apis import import_extra
 from mate_tf.reading.header import ROWS_LOOKED_AT, count_header_rows, joined_header
 from mate_tf.reading.layout import Rows, Source, check_size, chosen_table
 from mate_tf.reading.text_files import parse_json
-from mate_tf.tables.cell_texts import nested_text
+from mate_tf.tables.cell_texts import column_texts, dates_of, nested_text, plain_value
 from mate_tf.tables.values import read_cell
 
 _SHAPES = (
@@ -32,16 +34,16 @@ _VALUE_BEGIN = re.compile(r"[\s,]*[\[{]")
 _OF_CELLS = {"value", "v", "f", "type", "datatype", "xml:lang", "format"}  # keys
 _HEADERS = ("header", "headers", "columns", "column_names", "fields", "cols", "schema")
 _BODIES = ("rows", "data", "values", "records", "items")
+_ROWS_AT_ONCE = 10_000  # of a Parquet file
 _WRAPPERS = (*_BODIES, *"table result results response content body payload hits docs".split())
 
 
 def read_json_rows(source: Source) -> Rows:
     """The rows of a table that is one JSON value.
 
-    The shapes are _SHAPES; "columns", "index" and "data" are what pandas calls "split". Objects may
-    lack keys; those cells are empty. Objects in objects become columns such as "city.name", lists
-    of texts one text. Numbers keep their text; null and NaN are empty. Where an object holds
-    several tables, `which` is the number of one, from 0. ValueError for anything else.
+    The shapes are _SHAPES. Objects may lack keys; those cells are empty. Objects in objects become
+    columns such as "city.name", lists of texts one text. Numbers keep their text; null and NaN are
+    empty. Of several tables in an object `which` is one, from 0. ValueError for anything else.
     """
     values = _json_values(source.text, source.name)
     rows, assumed = value_rows(values[0] if len(values) == 1 else values, source.which)
@@ -151,16 +153,16 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
     if len(inner) == 1 and isinstance(inner[0], Mapping) and _holds_table(inner[0]):
         return _rows(inner[0], which)
     are_tables = all(map(_has_columns, columns)) and len(set(map(tuple, columns))) > 1
-    if columns and all(isinstance(item, Mapping) for item in columns) and not are_tables:
+    if columns and _is_list_of(columns, Mapping) and not are_tables:
         return _rows_of_objects(value)
-    if bool(columns) and all(isinstance(column, list) for column in columns):
+    if columns and _is_list_of(columns, list):
         have_lists = [any(isinstance(it, dict | list) for it in column) for column in columns]
         are_columns = {*_HEADERS, *_WRAPPERS}.isdisjoint(map(str.lower, value))
         if not any(have_lists) or (are_columns and not all(have_lists)):
             if len(set(map(len, columns))) > 1:
                 lengths = ", ".join(f"{name!r}: {len(cells)}" for name, cells in value.items())
                 raise ValueError(f"expected columns of the same length, got {lengths}")
-            rows = [list(row) for row in zip(*columns, strict=True)]
+            rows = list(map(list, zip(*columns, strict=True)))
             if not any(have_lists):
                 return [list(value), *rows]
             return _rows_of_records([dict(zip(value, row, strict=True)) for row in rows])
@@ -177,10 +179,9 @@ def _rows(value: Any, which: int | None) -> list[list[Any]]:
 
 def _with_names_beside(value: Mapping[str, Any]) -> Mapping[str, Any]:
     """An object with the names of columns that Socrata and BigQuery have in an object in it."""
-    view: Any = value
-    for key in ("meta", "view") if "data" in value else ("schema",):
-        view = view.get(key) if isinstance(view, Mapping) else None
-    names = view.get("columns" if "data" in value else "fields") if isinstance(view, Mapping) else 0
+    names: Any = value
+    for key in ("meta", "view", "columns") if "data" in value else ("schema", "fields"):
+        names = names.get(key) if isinstance(names, Mapping) else None
     return {**value, "header": names} if isinstance(names, list) else value
 
 
@@ -195,19 +196,18 @@ def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
 
 def _holds_table(value: Mapping[str, Any]) -> bool:
     """Whether an object is or holds a table of its own: lists or objects of objects."""
-    items = value.values()
+    items = list(value.values())
     inner = [item for item in items if isinstance(item, Mapping)]
-    is_one = len(items) == len(inner) > 1
-    are_lists = bool(items) and all(isinstance(it, list) for it in items)
-    is_one = is_one or _has_columns(value) or (are_lists and len(set(map(len, items))) > 1)
+    is_one = len(items) == len(inner) > 1 or _has_columns(value)
+    is_one = is_one or (_is_list_of(items, list) and len(set(map(len, items))) > 1)
     return is_one or any(map(_are_rows, items)) or any(map(_holds_table, inner))
 
 
 def _has_columns(value: Any) -> bool:
     """Whether an object is one of columns of the same length, with more than one cell each."""
     columns = list(value.values()) if isinstance(value, Mapping) else []
-    are_lists = bool(columns) and all(isinstance(column, list) for column in columns)
-    if not are_lists or {len(column) for column in columns} != {max(2, len(columns[0]))}:
+    are_lists = bool(columns) and _is_list_of(columns, list)
+    if not are_lists or set(map(len, columns)) != {max(2, len(columns[0]))}:
         return False
     return not any(isinstance(cell, dict | list) for column in columns for cell in column)
 
@@ -250,7 +250,7 @@ def _rows_of_records(records: Sequence[Mapping[str, Any]]) -> list[list[Any]]:
         for cell in record.values()
     ):  # as of SPARQL
         records = [{key: _without_object(cell) for key, cell in it.items()} for it in records]
-    flat = [flat_record(record) for record in records]
+    flat = list(map(_flat_record, records))
     header = list(dict.fromkeys(key for record in flat for key in record))
     if not header:
         raise ValueError("expected objects with keys, got empty ones")
@@ -265,32 +265,110 @@ def _rows_of_objects(items: Mapping[str, Mapping[str, Any]]) -> list[list[Any]]:
     by_key = [[item.get(key) for item in items.values()] for key in inner]
     if inner and all(key.isdecimal() for key in inner):  # pandas's "columns"
         return [list(items), *by_key]
-    if len(inner) > 1 and _are_columns(items):
+    if len(inner) > 1 and _are_columns(items.values()):
         return [["key", *items], *([key, *row] for key, row in zip(inner, by_key, strict=True))]
     rows = _rows_of_records(list(items.values()))
-    if list(items) == [str(number) for number in range(len(items))]:
+    if list(items) == list(map(str, range(len(items)))):
         return rows
     return [[key, *row] for key, row in zip(["key", *items], rows, strict=True)]
 
 
-def _are_columns(items: Mapping[str, Mapping[str, Any]]) -> bool:
+def _are_columns(items: Iterable[Mapping[str, Any]]) -> bool:
     """Whether each object has only numbers or only others, and some have these and some those."""
-    kinds = [
-        {_is_number(value) for value in item.values() if value is not None}
-        for item in items.values()
-    ]
-    names = {tuple(item) for item in items.values()}
-    is_alike = len(names) == 1 and all(len(kind) < 2 for kind in kinds)
+    kinds = [{_is_number(it) for it in item.values() if it is not None} for item in items]
+    is_alike = len(set(map(tuple, items))) == 1 and all(len(kind) < 2 for kind in kinds)
     return is_alike and set().union(*kinds) == {True, False}
 
 
-def flat_record(record: Mapping[Any, Any], prefix: str = "") -> dict[Any, Any]:
+def _flat_record(record: Mapping[Any, Any], prefix: str = "") -> dict[Any, Any]:
     """An object without objects in it: their keys are such as "city.name", lists are texts."""
     flat: dict[Any, Any] = {}
     for key, value in record.items():
         if isinstance(value, Mapping) and value and prefix.count(".") < 8:
-            flat |= flat_record(value, f"{prefix}{key}.")
+            flat |= _flat_record(value, f"{prefix}{key}.")
         else:
             name = f"{prefix}{key}" if prefix else key
             flat[name] = nested_text(value) if isinstance(value, list) else value
     return flat
+
+
+def without_bytes(
+    named: Iterable[tuple[str, list[Any] | None]],
+) -> tuple[list[str], list[list[Any]], list[str]]:
+    """The names and values of the columns that have texts, and sentences about the others."""
+    names, columns, assumed = [], [], []
+    for name, values in named:
+        if values is None:
+            assumed.append(f"Column '{name}' holds bytes that are no text and is left out.")
+        else:
+            names.append(name)
+            columns.append(values)
+    return names, columns, assumed
+
+
+def read_parquet_rows(source: Source) -> Rows:
+    """Reads the rows of a table, the header first; null and NaN are None.
+
+    Lists are joined by commas, structures are JSON. A column of bytes that are no text is left out.
+    ModuleNotFoundError without pyarrow, ValueError for more than MOST_CELLS, or pyarrow's errors.
+    """
+    parquet = import_extra("pyarrow.parquet", "formats", f"to read '{source.name}'")
+    file = parquet.ParquetFile(io.BytesIO(source.content))
+    schema = file.schema_arrow
+    check_size(file.metadata.num_rows * len(schema))
+    pandas = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
+    labels = [name for name in pandas.get("index_columns", ()) if isinstance(name, str)]
+    named = zip(schema.names, _arrow_columns(file), strict=True)
+    names, columns, assumed = without_bytes(sorted(named, key=lambda it: it[0] not in labels))
+    names = ["" if it in labels and it.startswith("__index_level_") else it for it in names]
+    rows: list[Any] = [names, *zip(*columns, strict=True)]
+    return Rows(rows, range(len(rows)), header_rows=1, assumed=assumed)
+
+
+def _arrow_columns(file: Any) -> list[list[Any] | None]:
+    """The texts of each column; None for bytes that are no text."""
+    columns: list[list[Any] | None] = [[] for _ in file.schema_arrow]
+    num_rows = 0
+    for batch in file.iter_batches(_ROWS_AT_ONCE, use_threads=False):
+        num_rows += batch.num_rows  # a file may have more than it says
+        check_size(num_rows * len(columns))
+        for index, column in enumerate(columns):
+            if column is None:
+                continue
+            try:
+                column += column_texts(_arrow_values(batch.column(index)))
+            except UnicodeDecodeError:
+                columns[index] = None
+    return columns
+
+
+def _arrow_values(column: Any) -> list[Any]:
+    """The values as a table shows them; UnicodeDecodeError for bytes that are no text."""
+    import pyarrow
+    from pyarrow import types
+
+    kind = column.type
+    if types.is_dictionary(kind):
+        if len(column.dictionary) > len(column):  # of which each batch has a few
+            return _arrow_values(column.dictionary_decode())
+        texts = column_texts(_arrow_values(column.dictionary))
+        return [None if i is None else texts[i] for i in column.indices.to_pylist()]
+    if kind in (pyarrow.float16(), pyarrow.float32()):
+        # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
+        column = column.cast(pyarrow.float32()).cast(pyarrow.string())
+        return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
+    if types.is_date32(kind) or (types.is_timestamp(kind) and not kind.tz):
+        values = dates_of(column.to_numpy(zero_copy_only=False))
+        if int not in set(map(type, values)):
+            return values
+    if getattr(kind, "unit", "") == "ns":  # Python has microseconds
+        if types.is_timestamp(kind):
+            plain = pyarrow.timestamp("us", kind.tz)
+        else:
+            plain = pyarrow.time64("us") if types.is_time64(kind) else pyarrow.duration("us")
+        column = column.cast(plain, safe=False)
+    if types.is_integer(kind) and not column.null_count:
+        return list(column.to_numpy().tolist())  # a tenth of the time of `to_pylist`
+    if types.is_float64(kind) or types.is_string(kind) or types.is_large_string(kind):
+        return list(column.to_numpy(zero_copy_only=False).tolist())
+    return list(column.to_pylist())

@@ -32,7 +32,7 @@ def read_text(path: str | Path) -> str:
     try:
         return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise wrong_byte(error, path) from None
+        raise _wrong_byte(error, path) from None
 
 
 def stream_lines(path: str | Path) -> Iterator[str]:
@@ -42,7 +42,7 @@ def stream_lines(path: str | Path) -> Iterator[str]:
             try:
                 text = line.decode("utf-8-sig" if number == 1 else "utf-8")
             except UnicodeDecodeError as error:
-                raise wrong_byte(error, path, line=number) from None
+                raise _wrong_byte(error, path, number) from None
             yield text
 
 
@@ -55,24 +55,35 @@ def read_csv_rows(path: str | Path, **dialect: Any) -> list[list[str]]:
     return [row for _, row in _csv_rows(lines, path, dialect)]
 
 
-def _csv_rows(
-    lines: Iterable[str], path: str | Path, dialect: Mapping[str, Any]
-) -> Iterator[tuple[int, list[str]]]:
-    """The rows that are not blank, each with the line where it begins."""
+def parsed_csv(lines: Iterable[str], dialect: Mapping[str, Any]) -> Iterator[tuple[int, list[str]]]:
+    """The rows that are not blank, each with the line where it begins.
+
+    csv.Error of the reason, that line and the one where the error is.
+    """
     reader = csv.reader(lines, strict=True, **dialect)
-    header: list[str] = []
     line = 1
     try:
         for row in reader:
             if row:
-                header = header or row
-                check_width(row, header, f"(file '{path}', line {line})")
                 yield line, row
             line = reader.line_num + 1  # cells may hold line breaks
     except csv.Error as error:
-        raise ValueError(
-            f"expected delimited text, got: {error} (file '{path}', line {line})"
-        ) from None
+        raise csv.Error(str(error), line, reader.line_num) from None
+
+
+def _csv_rows(
+    lines: Iterable[str], path: str | Path, dialect: Mapping[str, Any]
+) -> Iterator[tuple[int, list[str]]]:
+    """As `parsed_csv`; ValueError also for rows of different lengths."""
+    header: list[str] = []
+    try:
+        for line, row in parsed_csv(lines, dialect):
+            header = header or row
+            check_width(row, header, f"(file '{path}', line {line})")
+            yield line, row
+    except csv.Error as error:
+        where = f"(file '{path}', line {error.args[1]})"
+        raise ValueError(f"expected delimited text, got: {error.args[0]} {where}") from None
 
 
 def check_delimiter(delimiter: str) -> None:
@@ -131,8 +142,14 @@ def parse_json(text: str, path: str | Path, line: int | None = None, **decoding:
     `decoding` are options of `json.loads`. ValueError, which names file and line, if it is not JSON
     or an object has a key twice.
     """
+
+    def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(unique := dict(pairs)) != len(pairs):
+            raise ValueError(f"a key twice in {[key for key, _ in pairs]}")
+        return unique
+
     try:
-        return json.loads(text, object_pairs_hook=_unique_keys, **decoding)
+        return json.loads(text, object_pairs_hook=unique_keys, **decoding)
     except json.JSONDecodeError as error:
         reason, line = error.msg, line or error.lineno
     except (ValueError, RecursionError) as error:
@@ -155,23 +172,10 @@ def complete_text_file(path: str | Path, errors: str = "strict") -> Iterator[Tex
     `open`, is what to do with half a surrogate pair, which UTF-8 cannot hold.
     """
     path = as_path(path)
-    options: dict[str, Any] = {"encoding": "utf-8", "errors": errors, "newline": "\n"}
-    if path.exists() and not path.is_file():
-        with path.open("w", **options) as file:
-            yield file
-        return
-    with (
-        complete_file(path.resolve()) as unfinished,
-        as_path(unfinished).open("w", **options) as file,
-    ):
+    is_device = path.exists() and not path.is_file()
+    whole = contextlib.nullcontext(str(path)) if is_device else complete_file(path.resolve())
+    with whole as it, as_path(it).open("w", encoding="utf-8", errors=errors, newline="\n") as file:
         yield file
-
-
-def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    unique = dict(pairs)
-    if len(unique) != len(pairs):
-        raise ValueError(f"a key twice in {[key for key, _ in pairs]}")
-    return unique
 
 
 def open_bytes(path: str | Path) -> BinaryIO:
@@ -184,18 +188,13 @@ def open_bytes(path: str | Path) -> BinaryIO:
         raise FileNotFoundError(f"expected a file at '{path}', found none") from None
 
 
-def wrong_byte(
-    error: UnicodeDecodeError,
-    path: str | Path,
-    expected: str = "UTF-8 text",
-    line: int | None = None,
+def _wrong_byte(
+    error: UnicodeDecodeError, path: str | Path, line: int = 0, expected: str = "UTF-8 text"
 ) -> ValueError:
     """An error that names the byte that is not in an encoding, and its line in the file."""
     line = line or error.object.count(b"\n", 0, error.start) + 1
-    byte = error.object[error.start]
-    return ValueError(
-        f"expected {expected}, got the byte 0x{byte:02x} (file '{path}', line {line})"
-    )
+    got = f"got the byte 0x{error.object[error.start]:02x}"
+    return ValueError(f"expected {expected}, {got} (file '{path}', line {line})")
 
 
 _MARKS = (
@@ -265,11 +264,8 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
     Without `encoding`, a name that Python knows, the byte order mark, UTF-8 or what is likeliest
     decides. ValueError if it is not in that encoding, or in none that is clearly the likeliest.
     """
-    shown = encoding or ""
-    for mark, codec, name_of_mark in _MARKS if encoding is None else ():
-        if content.startswith(mark):
-            encoding, shown = codec, name_of_mark
-            break
+    marks = ((codec, shown) for mark, codec, shown in _MARKS if content.startswith(mark))
+    encoding, shown = next(marks, (None, "")) if encoding is None else (encoding, encoding)
     if encoding is not None:
         try:
             if codecs.lookup(encoding).name in _OF_NAMES:
@@ -279,20 +275,21 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
             expected = "expected an encoding such as utf-8 or cp1252"
             raise ValueError(f"{expected}, got {encoding!r} (file '{name}')") from None
         except UnicodeDecodeError as error:
-            raise wrong_byte(error, name, shown) from None
+            raise _wrong_byte(error, name, expected=shown) from None
+    assumed = "The encoding was taken to be {}.".format
     if content.count(0) > len(content) // 8:  # UTF-16 without a mark
         codec = "utf-16-le" if content[1::2].count(0) > content[::2].count(0) else "utf-16-be"
         with contextlib.suppress(UnicodeDecodeError):
-            return content.decode(codec), ["The encoding was taken to be UTF-16."]
+            return content.decode(codec), [assumed("UTF-16")]
     if b"\x1b$" in content:  # Japanese between escapes
         with contextlib.suppress(UnicodeDecodeError):
-            return content.decode("iso2022_jp"), ["The encoding was taken to be ISO-2022-JP."]
+            return content.decode("iso2022_jp"), [assumed("ISO-2022-JP")]
     try:
         return content.decode(), []
     except UnicodeDecodeError as error:
-        not_utf8 = wrong_byte(error, name)
+        not_utf8 = _wrong_byte(error, name)
     if _DEGREES.sub(b"", content).isascii():
-        return content.decode("cp1252"), ["The encoding was taken to be Windows-1252."]
+        return content.decode("cp1252"), [assumed("Windows-1252")]
     scores = {codec: _score(content, codec) for codec in _CODECS}
     if b"\xa4" not in content:
         scores["iso8859_15"] = 0.0  # its euro, by which it differs from Windows-1252
@@ -308,14 +305,13 @@ def decode(content: bytes, name: str, encoding: str | None = None) -> tuple[str,
             scores[central] *= _LEAST_SHARE
     codec, *others = sorted(scores, key=scores.__getitem__, reverse=True)
     other = next(it for it in others if texts.get(it, it) != texts.get(codec))
-    best, second, shown = scores[codec], scores[other], _CODECS[codec][0]
-    hint, example = "", "cp1252"
-    if best >= _LEAST_SHARE and best < second + _LEAST_LEAD:
+    shown, (hint, example) = _CODECS[codec][0], ("", "cp1252")
+    if _LEAST_SHARE <= scores[codec] < scores[other] + _LEAST_LEAD:
         hint, example = f"it may be in {shown} or in {_CODECS[other][0]}, so ", codec
-    if hint or best < _LEAST_SHARE:
+    if hint or scores[codec] < _LEAST_SHARE:
         remedy = f"set its encoding, such as --encoding={example} (encoding= in Python)"
         raise ValueError(f"{not_utf8}; {hint}{remedy}")
-    return content.decode(codec, errors="replace"), [f"The encoding was taken to be {shown}."]
+    return content.decode(codec, errors="replace"), [assumed(shown)]
 
 
 def _score(content: bytes, codec: str) -> float:

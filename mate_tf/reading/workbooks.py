@@ -1,20 +1,20 @@
-"""Workbooks: .xlsx by openpyxl, .xls by xlrd, .xlsb by python-calamine, and openpyxl's own.
+"""Workbooks: .xlsx by openpyxl, .xls by xlrd, .xlsb by python-calamine, .ods, and openpyxl's own.
 
-Which sheet is read, and what its hidden and merged parts become, is the same for all of them, also
-for those of opendocument.py.
+Which sheet is read, and what its hidden and merged parts become, is the same for all of them.
 """
 
+import contextlib
 import datetime
 import functools
 import io
 import re
 import zipfile
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 from xml.etree import ElementTree
 
 from mate_tf.private_apis import import_extra, sheet_parser
-from mate_tf.reading.layout import Rows, Source, check_size
+from mate_tf.reading.layout import Rows, check_size
 from mate_tf.tables.cell_texts import plain_value, shown_number
 from mate_tf.tables.notations import DIRECTIONS
 
@@ -45,22 +45,15 @@ class Book(NamedTuple):
     read: Callable[[str], Sheet]
 
 
-def read_workbook(open_book: Callable[[bytes, str], Book], source: Source) -> Rows:
-    """Reads a sheet of a file that one of the functions below opens; errors also as of these."""
-    book = open_book(source.content, source.name)
-    return read_sheet_rows(book, source.sheet, source.show_hidden)
-
-
 def read_sheet_rows(book: Book, sheet: str | None = None, show_hidden: bool = False) -> Rows:
     """Reads the rows of a sheet. A formula has the result that was last stored.
 
     Percentages, currencies, leading zeros and lengths of time are as they are shown, but not in
-    .xlsb. Other numbers are without their format, to the 15 digits that Excel shows. Merged cells
-    all have the value of the first. Hidden rows and columns are left out, unless `show_hidden`.
+    .xlsb. Other numbers have the 15 digits that Excel shows. Merged cells all have the value of the
+    first. Hidden rows and columns are left out, unless `show_hidden`.
 
-    Without a name the sheet is the first visible one with several rows and columns; if there is
-    none, the first visible one. ValueError if there is no such sheet, if it has more than
-    MOST_CELLS, or if none of its formulas has a result.
+    Without a name the sheet is the first visible one, with several rows and columns if there is
+    one. ValueError without such a sheet, for more than MOST_CELLS or formulas without results.
     """
     (rows, merged, hidden_rows, hidden_columns), assumed = _chosen_sheet(book, sheet)
     rows = [
@@ -107,7 +100,8 @@ def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[int, int, int, in
     width = max(map(len, rows), default=0)
     for row in rows:
         row += [None] * (width - len(row))
-    filled = (next((n for n, cell in enumerate(row) if not _is_empty(cell)), width) for row in rows)
+    empty = (None, "")
+    filled = (next((n for n, it in enumerate(row) if it not in empty), width) for row in rows)
     leftmost = min(filled, default=0)
     for top, first, bottom, last in merged:
         if top >= len(rows) or first >= width:
@@ -115,14 +109,10 @@ def _fill_merged(rows: list[list[Any]], merged: Iterable[tuple[int, int, int, in
         last = min(last, width - 1)
         value, within = rows[top][first], rows[top : bottom + 1]
         is_alone = last > first and first <= leftmost
-        is_alone = is_alone and all(_is_empty(cell) for row in within for cell in row[last + 1 :])
+        is_alone = is_alone and all(cell in empty for row in within for cell in row[last + 1 :])
         for row in within:
             row[first : last + 1] = [None if is_alone else value] * (last + 1 - first)
         rows[top][first] = value
-
-
-def _is_empty(cell: Any) -> bool:
-    return cell is None or cell == ""
 
 
 def shown_value(value: Any, number_format: str = "") -> Any:
@@ -140,8 +130,13 @@ def open_excel(content: bytes, path: str) -> Book:
     options = dict(read_only=True, data_only=True, keep_links=False)
     book = openpyxl.load_workbook(io.BytesIO(_transitional(content)), **options)
     sheets = {sheet.title: sheet for sheet in book.worksheets}
+
+    def has_values(sheet: Any) -> bool:
+        begin = sheet_parser(sheet).source.read(_LOOKED_AT).replace(b"\0", b"")  # also of UTF-16
+        return _VALUE.search(begin) is not None
+
     return Book(
-        {name: _has_values(sheet) for name, sheet in sheets.items()},
+        {name: has_values(sheet) for name, sheet in sheets.items()},
         {name for name, sheet in sheets.items() if sheet.sheet_state == "visible"},
         lambda name: _excel_sheet(sheets[name]),
     )
@@ -158,11 +153,6 @@ def _transitional(content: bytes) -> bytes:
                 part = archive.read(member).replace(_STRICT + b"spreadsheetml/main", _MAIN)
                 copy.writestr(member, part.replace(_STRICT + b"officeDocument/", _OFFICE))
     return written.getvalue()
-
-
-def _has_values(sheet: Any) -> bool:
-    begin = sheet_parser(sheet).source.read(_LOOKED_AT).replace(b"\0", b"")  # also of UTF-16
-    return _VALUE.search(begin) is not None
 
 
 def _excel_sheet(sheet: Any) -> Sheet:
@@ -273,8 +263,7 @@ def _text_alone(element: Any) -> str | None:
         part = part[0]
     elif part.tag != _VALUE_TAG:
         return None
-    text: str | None = part.text
-    return text
+    return part.text
 
 
 def _is_hidden(attributes: Mapping[str, str], size: str) -> bool:
@@ -334,6 +323,142 @@ def open_excel_binary(content: bytes, path: str) -> Book:
     visible = calamine.SheetVisibleEnum.Visible
     shown = {about.name for about in book.sheets_metadata if about.visible == visible}
     return Book({name: it.total_height > 0 for name, it in sheets.items()}, shown, read)
+
+
+_CODE = re.compile(r"0\d+")
+_DURATION = re.compile(r"PT(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:[.,]\d+)?)S)?")
+_NO_NUMBERS = ("boolean", "date", "string", "time")  # kinds of values
+_MOST_BLANKS = 1000  # that one element stands for
+# From a name to the tag or attribute of that name.
+_OF_OFFICE, _TABLE, _TEXT, _STYLE = (
+    f"{{urn:oasis:names:tc:opendocument:xmlns:{name}:1.0}}".__add__
+    for name in ("office", "table", "text", "style")
+)
+
+
+def open_opendocument(content: bytes, _: str) -> Book:
+    """Opens a workbook; ElementTree's errors if its XML is not whole."""
+    filled: dict[str, bool] = {}
+    shown: set[str] = set()
+    hidden_styles = set()
+    name = style = ""
+    for event, element in _ods_elements(content):
+        if element.tag == _STYLE("style"):
+            style = element.get(_STYLE("name"), "")
+        elif element.get(_TABLE("display")) == "false":  # the properties of that style
+            hidden_styles.add(style)
+        elif event == "start" and element.tag == _TABLE("table"):
+            name = element.get(_TABLE("name"), "")
+            filled.setdefault(name, False)
+            if element.get(_TABLE("style-name")) not in hidden_styles:
+                shown.add(name)
+        elif element.get(_OF_OFFICE("value-type")):
+            filled[name] = True
+    return Book(filled, shown, lambda name: _ods_sheet(content, name))
+
+
+def _ods_elements(content: bytes) -> Iterator[tuple[str, Any]]:
+    with zipfile.ZipFile(io.BytesIO(content)).open("content.xml") as file:
+        for event, element in ElementTree.iterparse(file, ("start", "end")):
+            yield event, element
+            if event == "end" and element.tag == _TABLE("table-row"):
+                element.clear()
+
+
+def _ods_sheet(content: bytes, name: str) -> Sheet:
+    rows: list[list[Any]] = []
+    merged = []
+    hidden_rows: list[range] = []
+    hidden_columns: list[range] = []
+    num_rows = num_columns = width = 0  # also those without values, behind which others may come
+    is_wanted = False
+    for event, element in _ods_elements(content):
+        if element.tag == _TABLE("table"):
+            if is_wanted:
+                break
+            is_wanted = element.get(_TABLE("name"), "") == name
+        if event == "start" or not is_wanted:
+            continue
+        if element.tag == _TABLE("table-column"):
+            span = range(num_columns, num_columns + _count(element, "number-columns-repeated"))
+            num_columns = span.stop
+            hidden_columns += [span] if _is_collapsed(element) else []
+        elif element.tag == _TABLE("table-row"):
+            span = range(num_rows, num_rows + _count(element, "number-rows-repeated"))
+            num_rows = span.stop
+            hidden_rows += [span] if _is_collapsed(element) else []
+            row, spans = _ods_row(element)
+            merged += [(span[0], first, span[0] + n - 1, last) for first, n, last in spans]
+            if row:
+                width = max(width, len(row))
+                check_size(num_rows * width)
+                rows.extend([] for _ in range(span.start - len(rows)))
+                rows.extend(list(row) for _ in span)
+    hidden = (n + 1 for span in hidden_rows for n in range(span.start, min(span.stop, len(rows))))
+    columns = (n for span in hidden_columns for n in range(span.start, min(span.stop, width)))
+    return Sheet(rows, merged, set(hidden), set(columns))
+
+
+def _ods_row(row: Any) -> tuple[list[Any], list[tuple[int, int, int]]]:
+    """The values up to the last one, and of cells that span others column, rows, last column."""
+    values: list[Any] = []
+    spans = []
+    column = 0
+    for cell in row:
+        if cell.tag not in (_TABLE("table-cell"), _TABLE("covered-table-cell")):
+            continue
+        first, column = column, column + _count(cell, "number-columns-repeated")
+        height, width = (_count(cell, f"number-{of}-spanned") for of in ("rows", "columns"))
+        if max(height, width) > 1:
+            spans.append((first, height, first + width - 1))
+        value = _ods_value(cell)
+        if value is not None:
+            check_size(column)
+            values += [None] * (first - len(values)) + [value] * (column - first)
+    return values, spans
+
+
+def _count(element: Any, name: str) -> int:
+    return int(element.get(_TABLE(name), 1))
+
+
+def _is_collapsed(element: Any) -> bool:
+    return element.get(_TABLE("visibility")) in ("collapse", "filter")
+
+
+def _ods_value(cell: Any) -> Any:
+    """A cell's value; as it is shown where it is money, a percentage or has leading zeros."""
+    kind = cell.get(_OF_OFFICE("value-type"))
+    if kind is None:
+        return None
+    shown = "\n".join(_ods_paragraphs(cell))
+    if (kind in ("percentage", "currency") and shown) or _CODE.fullmatch(shown):
+        return shown
+    text = cell.get(_OF_OFFICE(f"{kind}-value" if kind in _NO_NUMBERS else "value"), shown)
+    with contextlib.suppress(ValueError):
+        if kind == "date":
+            return plain_value(datetime.datetime.fromisoformat(text))
+        if kind == "time" and (parts := _DURATION.fullmatch(text)):
+            hours, minutes, seconds = (float(part or 0) for part in parts.groups())
+            length = datetime.timedelta(hours=hours, minutes=minutes, seconds=seconds)
+            is_of_day = length < datetime.timedelta(days=1)
+            return plain_value((datetime.datetime.min + length).time() if is_of_day else length)
+        if kind == "boolean":
+            return text == "true"
+        if kind not in ("string", "void"):
+            return shown_value(float(text))
+    return text or None
+
+
+def _ods_paragraphs(cell: Any) -> Iterator[str]:
+    for part in cell:
+        if part.tag == _OF_OFFICE("annotation"):
+            continue
+        for paragraph in part.iter(_TEXT("p")):
+            for it in paragraph.iter():
+                if it.tag in (_TEXT("s"), _TEXT("tab"), _TEXT("line-break")):
+                    it.text = " " * min(int(it.get(_TEXT("c"), 1)), _MOST_BLANKS)
+            yield "".join(paragraph.itertext())
 
 
 def has_worksheets(data: Any) -> bool:

@@ -32,10 +32,11 @@ def plain_value(value: Any) -> Any:
             return value
         value = value if value.is_integer() else float(f"{value:.15g}")
         return int(value) if value.is_integer() else value
-    if type(value).__name__ in ("NAType", "NaTType", "MaskedConstant"):  # of pandas and numpy
+    kind = type(value).__name__
+    if kind in ("NAType", "NaTType", "MaskedConstant"):  # of pandas and numpy
         return None
-    if type(value).__name__ in ("datetime64", "timedelta64"):  # of numpy
-        value = value.astype(f"{type(value).__name__}[us]").item()
+    if kind in ("datetime64", "timedelta64"):  # of numpy
+        value = value.astype(f"{kind}[us]").item()
     if isinstance(value, datetime.datetime):
         is_date = value.time() == datetime.time() and value.tzinfo is None
         return value.date().isoformat() if is_date else value.isoformat(" ")
@@ -44,11 +45,6 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, datetime.timedelta):
         return clock_text(value.total_seconds()).removeprefix("0")
     return value
-
-
-def _text_of_moment(value: datetime.datetime) -> str:
-    """As `plain_value` of Python's own dates, in a third of the time."""
-    return value.isoformat(" ").removesuffix(" 00:00:00")
 
 
 def _text_of_float(value: float) -> str:
@@ -95,7 +91,7 @@ _TEXT_BY_TYPE: dict[type, Callable[[Any], str]] = {
     float: _text_of_float,
     type(None): lambda _: "",
     datetime.date: datetime.date.isoformat,
-    datetime.datetime: _text_of_moment,
+    datetime.datetime: lambda moment: moment.isoformat(" ").removesuffix(" 00:00:00"),
 }
 
 
@@ -170,12 +166,12 @@ _OF_NEGATIVES = re.compile(r"[-(\u2212\u2013\u25b3\u25bc]")
 
 def _section(value: float, sections: list[str]) -> tuple[str, bool]:
     """The part of a number format that a value has, and whether others have another part."""
-    if not any(map(_CONDITION.search, sections)):
+    conditions = list(map(_CONDITION.search, sections))
+    if not any(conditions):
         is_negative = value < 0 and len(sections) > 1 and bool(sections[1].strip())
         place = 1 if is_negative else 2 if value == 0 and len(sections) > 2 else 0
         return sections[place], place > 0
-    for section in sections:
-        condition = _CONDITION.search(section)
+    for section, condition in zip(sections, conditions, strict=True):
         if condition is None or _HOLDS[condition[1]](value, float(condition[2])):
             return section, True
     return "", True

@@ -162,10 +162,7 @@ def _known_unit(unit: str) -> str:
 def _in_one_unit(
     cells: Sequence[Cell], numbers: list[float | None], units: list[str]
 ) -> tuple[list[float | None], list[str]]:
-    """Numbers in the unit of most cells, if all are of one family.
-
-    Lengths of time of a second and more are durations, and stay.
-    """
+    """Numbers in the unit of most cells, if all are of one family; but lengths of time stay."""
     if not any(units):
         return numbers, units
     names = []
@@ -198,7 +195,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     decimal, of_numbers = _decimal_sign(cells, name)
     day_first, of_dates = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
-    numbers, units = _numbers_of(cells, convention)
+    pairs = [number_of(cell, convention) for cell in cells]
+    numbers, units = [number for number, _ in pairs], [unit for _, unit in pairs]
     if _are_labels(units):
         numbers, units = [None] * len(cells), [""] * len(cells)
     numbers, units = _with_sides(cells, numbers, units)
@@ -214,31 +212,25 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     if kind == "duration":
         numbers = [value if isinstance(value, float) else None for value in values]
         units = [""] * len(cells)
-    assumed = []
+    assumed = of_numbers if kind == "number" else of_dates if kind == "date" else []
+    named = _named(name)
     if kind == "number":
-        assumed = of_numbers
         if numbers != as_written:
-            sentence = f"{_named(name)} has numbers in several units, which were read in "
-            assumed = [*assumed, f"{sentence}{next(filter(_known_unit, units))}."]
+            unit = next(filter(_known_unit, units))
+            assumed.append(f"{named} has numbers in several units, which were read in {unit}.")
         if unlike := " and ".join(unlike_units(units)):
-            sentence = (
-                f"{_named(name)} has numbers in {unlike}, which are not added up or compared."
-            )
-            assumed = [*assumed, sentence]
+            assumed.append(f"{named} has numbers in {unlike}, which are not added up or compared.")
     elif kind == "date":
-        assumed = of_dates
         if _has_zones(cells):
-            assumed.append(f"{_named(name)} has clocks of several zones, which were read in UTC.")
+            assumed.append(f"{named} has clocks of several zones, which were read in UTC.")
         others = [cell.text for cell in cells if cell.text and not _ISO_DATE.match(cell.text)]
         if not assumed and 0 < len(others) < num_filled:
-            sentence = f"{_named(name)} has dates such as 2024-01-31 and others"
-            assumed = [f"{sentence}, such as '{others[0]}'."]
+            assumed = [f"{named} has dates such as 2024-01-31 and others, such as '{others[0]}'."]
     elif kind == "text" and day_first is None:
         undecided = [cell.text for cell in cells if cell.is_open]
-        num_dates = len(undecided) + counts["date"]
-        if undecided and num_dates >= SHARE_OF_KIND * num_filled:
+        if undecided and len(undecided) + counts["date"] >= SHARE_OF_KIND * num_filled:
             assumed = [
-                f"{_named(name)}: '{undecided[0]}' may have the day or the month first, so it was "
+                f"{named}: '{undecided[0]}' may have the day or the month first, so it was "
                 "not read as dates; write dates such as 2024-01-31."
             ]
     parts = tuple(values), tuple(numbers), tuple(units)
@@ -386,20 +378,10 @@ def _has_multiples(cells: Sequence[Cell], texts: Sequence[str]) -> bool:
     return has_parts and all(map(notations.IN_CAPITALS.fullmatch, filled))
 
 
-def _numbers_of(
-    cells: Sequence[Cell], convention: Convention
-) -> tuple[list[float | None], list[str]]:
-    if convention.decimal == "." and not convention.weak_multiples:  # most columns
-        numbers = [cell.comma if cell.point is None else cell.point for cell in cells]
-        return numbers, [cell.unit for cell in cells]
-    pairs = [number_of(cell, convention) for cell in cells]
-    return [number for number, _ in pairs], [unit for _, unit in pairs]
-
-
 def number_of(cell: Cell, convention: Convention) -> tuple[float | None, str]:
     """The cell as a number, and its unit."""
     both = (cell.comma, cell.point) if convention.decimal == "," else (cell.point, cell.comma)
-    number = both[0] if both[0] is not None else both[1]
+    number = both[1] if both[0] is None else both[0]
     if number is not None and cell.factor and convention.weak_multiples:
         words = cell.unit.split(" ", 1)
         unit = CURRENCIES.get(words[1], words[1]) if len(words) > 1 else ""
@@ -425,18 +407,15 @@ def _values_by_kind(
     convention: Convention,
     name: str,
 ) -> dict[Kind, list[float | Date | None]]:
-    dates: list[float | Date | None] = [cell.date for cell in cells]
-    if convention.day_first is not None:
-        dates = [date_of(cell, convention) for cell in cells]
+    dates: list[float | Date | None] = [date_of(cell, convention) for cell in cells]
     if _has_zones(cells):
         dates = [
             in_utc(date, cell.zone) if isinstance(date, Date) and cell.zone is not None else date
             for cell, date in zip(cells, dates, strict=True)
         ]
-    of_years = YEAR_NAME.search(name.lower()) or (
-        _DATE_NAME.search(name.lower()) and all(cell.is_year for cell in cells if cell.text)
-    )
-    if any(dates) or of_years:
+    lower = name.lower()
+    are_years = all(cell.is_year for cell in cells if cell.text)
+    if any(dates) or YEAR_NAME.search(lower) or (are_years and _DATE_NAME.search(lower)):
         dates = [
             Date(int(cell.point), None, None) if cell.is_year and cell.point else date
             for cell, date in zip(cells, dates, strict=True)
@@ -445,10 +424,10 @@ def _values_by_kind(
     months.pop("", None)
     if len(set(months.values())) > 1 and all(months.values()):
         dates = [Date(None, months[cell.text], None) if cell.text else None for cell in cells]
-    if not any(dates) and DAY_NAME.search(name.lower()):
+    if not any(dates) and DAY_NAME.search(lower):
         dates = [day_of_digits(cell.text) for cell in cells]
     if not any(dates) and not any(units):
-        dates = _dates_of_numbers(numbers, name.lower()) or dates
+        dates = _dates_of_numbers(numbers, lower) or dates
     clocks = [cell for cell in cells if cell.clock]
     lengths: list[float | Date | None] = [cell.duration for cell in cells]
     times: list[float | Date | None] = [None] * len(cells)
@@ -493,17 +472,22 @@ def _dates_of_numbers(numbers: Sequence[float | None], name: str) -> list[float 
 
 def _date_of_days(days: float, has_time: bool) -> Date:
     day, seconds = divmod(round(days * 86_400, 3), 86_400)
-    date = datetime.date.fromordinal(datetime.date(1970, 1, 1).toordinal() + int(day))
+    date = datetime.date(1970, 1, 1) + datetime.timedelta(day)
     return Date(*date.timetuple()[:3], round(seconds, 3) if has_time else None)
 
 
 def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
     """Whether the column's clocks are times of day, not lengths of time."""
+
+    def can_be_time(clock: tuple[float, ...]) -> bool:
+        is_within = (min(clock) >= 0 and clock[0] < 24) or (clock[0] == 24 and not any(clock[1:]))
+        return is_within and clock[-1] == int(clock[-1])
+
     if any(cell.is_time for cell in clocks):
         return True
     parts = [cell.clock for cell in clocks]
     is_signed = any(cell.text[0] == "+" for cell in clocks)
-    if has_lengths or is_signed or not all(map(_can_be_time, parts)):
+    if has_lengths or is_signed or not all(map(can_be_time, parts)):
         return False
     is_of_lengths = LENGTH_NAME.search(name.lower()) or _is_of_hours(name)
     if is_of_lengths or len(set(map(len, parts))) > 1:
@@ -516,12 +500,6 @@ def _are_times(clocks: Sequence[Cell], name: str, has_lengths: bool) -> bool:
 
 def _is_of_hours(name: str) -> bool:
     return bool(HOURS_NAME.search(name.lower())) and not TIME_NAME.search(name.lower())
-
-
-def _can_be_time(clock: tuple[float, ...]) -> bool:
-    is_end = clock[0] == 24 and not any(clock[1:])
-    is_within = (min(clock) >= 0 and clock[0] < 24) or is_end
-    return is_within and clock[-1] == int(clock[-1])
 
 
 def seconds_of_clock(clock: tuple[float, ...], in_hours: bool = True) -> float:

@@ -31,11 +31,7 @@ def table_html(table: "Table") -> str:
 
 
 def rows_shown(num_rows: int, ranked: Iterable[int], most: int = MOST_ROWS) -> list[int]:
-    """Which rows of a table to show, in order: those that matter, their neighbours, the first ones.
-
-    They are all of them if there are at most `most`. `ranked` are the rows that matter, the most
-    important first.
-    """
+    """Which `most` rows to show, in order: `ranked` by their importance, neighbours, the first."""
     if num_rows <= most:
         return list(range(num_rows))
     mattering = list(dict.fromkeys(ranked))
@@ -59,10 +55,10 @@ def marked_table_html(
     chosen: Iterable[tuple[int, int]] = (),
     asked: Collection[int] | None = None,
 ) -> str:
-    """A table with marked cells, whose legend says what they mean.
+    """Some rows of a table with marked cells, whose legend says what they mean.
 
-    Of `rows` alone; a line says where others are left out. Cells in `chosen` are outlined. Rows are
-    pale unless a question was `asked` about them, or None is given.
+    A line says where others are left out. Cells in `chosen` are outlined. Rows are pale unless a
+    question was `asked` about them, or None is given.
     """
     outlined = set(chosen)
     of_numbers = [table.column(index).kind == "number" for index in range(len(table.header))]
@@ -80,10 +76,8 @@ def marked_table_html(
         if gap:
             hidden = sum(row in gap for row, _ in outlined)
             also = f", with {count(hidden, 'chosen cell')}" if hidden else ""
-            left_out = f"{count(len(gap), 'row')} left out{also}"
-            body.append(
-                f'<tr class="gap"><td colspan="{len(table.header) + 1}">{left_out}</td></tr>'
-            )
+            cell_of_gap = f'<td colspan="{len(table.header) + 1}">{count(len(gap), "row")} left out'
+            body.append(f'<tr class="gap">{cell_of_gap}{also}</td></tr>')
         if row is None:
             continue
         cells = "".join(cell(row, column, text) for column, text in enumerate(table.rows[row]))

@@ -2,6 +2,10 @@
 
 import dataclasses
 import functools
+import itertools
+import math
+import re
+import statistics
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -13,9 +17,10 @@ from typing import Any, TypeVar
 from mate_tf.tables.cell_texts import are_texts, cell_texts
 from mate_tf.tables.columns import Column, read_column
 from mate_tf.tables.drawing import table_html
+from mate_tf.tables.notations import TOTAL
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.part_of_speech import tag_id, words_with_tags
-from mate_tf.tables.totals import read_totals
+from mate_tf.tables.values import read_cell
 
 _MOST_CLASSES = 2**31  # records hold 32 bits
 
@@ -104,7 +109,7 @@ class Table:
 
     @functools.cached_property
     def _totals(self) -> tuple[tuple[int, ...], tuple[str, ...]]:
-        return read_totals(self.rows, self.header, self.column)
+        return _read_totals(self)
 
     @functools.cached_property
     def total_rows(self) -> tuple[int, ...]:
@@ -142,10 +147,9 @@ class Table:
         header: Sequence[Any] | None = None,
         table_id: str = "table",
     ) -> "Table":
-        """Builds a table from lists of cells, or dicts that may lack keys of others.
+        """A table of lists, the first the header unless one is given, or dicts that may lack keys.
 
-        Without a header, the first row is the header. `Table.of` also takes data frames. Errors are
-        those of the constructor.
+        `Table.of` also takes data frames. Errors are those of the constructor.
         """
         if is_frame(rows):
             return cls.of(rows, table_id)
@@ -336,7 +340,7 @@ def check_coordinates(table: Table, question: Question) -> None:
 
 
 MOST_REMEMBERED = 4_000_000  # cells or tokens; about 200 MB once they are tokenized
-_LEAST_SIZE = 2_000  # so that at most two thousand values are remembered
+_LEAST_SIZE = 2_000  # of a value, so that at most two thousand values are remembered
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -354,10 +358,9 @@ def remember(
 ) -> Callable[[Key], Value]:
     """As functools.lru_cache, but it counts cells or tokens: a few large tables may take gigabytes.
 
-    It forgets what was used longest ago once all values together have more than `most` cells or
-    tokens, by default 4,000,000. A value counts as 2,000 at least. The latest is always kept.
-    `size_of` gives the size of a key and its value, by default the cells of the value, a table or
-    what has one. Several threads may ask, and then each may make a value.
+    It forgets what was used longest ago once all values but the latest have more than `most` cells
+    or tokens. `size_of` gives those of a key and its value, by default the cells of the value, a
+    table or what has one. Several threads may ask, and then each may make a value.
     """
     values: OrderedDict[Key, tuple[Value, int]] = OrderedDict()
     held = 0
@@ -379,3 +382,140 @@ def remember(
         return value
 
     return remembered
+
+
+# Rows that are totals or statistics of others, such as "Total" and "Average" below a table.
+_SAME = 1e-9  # the relative difference of sums that are the same
+_STATISTICS: dict[str, Callable[[Sequence[float]], float]] = {
+    r"average|avg|mean|ø|⌀|mittelwert|durchschnitt|moyenne|promedio|media|média|gemiddelde|średnia|"
+    r"ortalama|среднее|平均|평균": statistics.fmean,
+    r"median|médiane|mediana": statistics.median,
+    r"min|minimum|lowest|smallest|最小|最低": min,
+    r"max|maximum|highest|largest|最大|最高": max,
+    r"count|n|number|anzahl|nombre|件数": len,
+    r"std|std\.? ?dev|sd|standard deviation|standardabweichung": statistics.stdev,
+}
+_STATISTIC = {re.compile(rf"(?:{name})[.:]*"): one for name, one in _STATISTICS.items()}
+_LEAST_NAMELESS = 3  # rows above a total without a name
+
+
+def _read_totals(table: Table) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """The rows that are totals or statistics, and sentences about them.
+
+    A total is called so, or is the last row and lacks a name, and a number in it is the sum of
+    numbers above it, to half of its last digit for each of these. The sum is of all rows above, or
+    of those since the last row that is called a total, or of all others for the first row. Rows
+    that are called totals are not added up. Statistics are at the end of a table. Groups of a pivot
+    table are totals of the rows below them.
+    """
+    rows = table.rows
+    names = [next(filter(None, (read_cell(cell).text for cell in row)), "") for row in rows]
+    named = [row for row, name in enumerate(names) if TOTAL.fullmatch(name)]
+    by_row = _statistics(names)
+    has_corner = table.num_columns > 1 and not rows[-1][0].strip()
+    is_nameless = len(rows) > _LEAST_NAMELESS and has_corner
+    if not named and not by_row and not is_nameless:
+        return (), ()  # and no column is read
+    columns = enumerate(map(table.column, range(table.num_columns)))
+    numbers = {i: column.numbers for i, column in columns if column.kind in ("number", "duration")}
+    if is_nameless and not named and not by_row and all(row[0].strip() for row in rows[:-1]):
+        of_last = [(row[-1], sum(it or 0.0 for it in row[:-1])) for row in numbers.values()]
+        if of_last and all(last and _is_same(last, total, "", 0) for last, total in of_last):
+            named = [len(rows) - 1]
+    totals, unlike = _sums(rows, numbers, named)
+    others = [row for row in range(len(rows)) if row not in totals and row not in by_row]
+    for column, values in numbers.items():
+        data = [number for row in others if (number := values[row]) is not None]
+        for row, function in by_row.items() if len(data) > 1 else ():
+            number = values[row]
+            if number is not None and _is_same(number, function(data), rows[row][column], 1):
+                totals[row] = "is computed from"
+    if named and named[-1] == len(rows) - 1 and named[-1] not in totals:
+        groups = _groups(list(numbers.values()), named[-1])
+        totals |= dict.fromkeys(groups, "is a total of")
+        unlike = [row for row in unlike if row not in groups]
+    left_out = "others; sums, averages and counts leave it out"
+    kept = "is not the sum of the rows above; sums, averages and counts include it"
+    notes = [(row, f"{totals[row]} {left_out}") for row in sorted(totals)]
+    notes += [(row, kept) for row in unlike]
+    sentences = (
+        f"Row {row + 1}, '{next(filter(str.strip, rows[row]))}', {note}." for row, note in notes
+    )
+    return tuple(sorted(totals)), tuple(sentences)
+
+
+def _statistics(names: Sequence[str]) -> dict[int, Callable[[Sequence[float]], float]]:
+    """The rows at the end that are called statistics, with the function of each."""
+    functions = [
+        next((one for name, one in _STATISTIC.items() if name.fullmatch(text)), None)
+        for text in names
+    ]
+    found, first = {}, 0
+    for row in range(len(names) - 1, 1, -1):
+        if (function := functions[row]) is not None:
+            found[row], first = function, row
+        elif not TOTAL.fullmatch(names[row]):
+            break
+    return {} if any(functions[:first]) else found  # all rows are some
+
+
+def _sums(
+    rows: Sequence[Sequence[str]],
+    numbers: dict[int, tuple[float | None, ...]],
+    named: Sequence[int],
+) -> tuple[dict[int, str], list[int]]:
+    """Of the rows that are called totals those that are, and those that are not."""
+    totals: dict[int, str] = {}
+    unlike: dict[int, None] = {}
+    for column, values in numbers.items():
+        parts = [number or 0.0 for number in values]
+        for row in named:
+            parts[row] = 0.0
+        sums = [0.0, *itertools.accumulate(parts)]  # of the rows above each
+        for row, before in zip(named, [0, *named], strict=False):
+            total, count = values[row], row if row else len(rows)
+            if not total:
+                continue
+            unlike[row] = None
+            for added in (sums[row], sums[row] - sums[before], sums[-1] if row == 0 else 0.0):
+                if _is_same(total, added, "", 0):
+                    totals[row] = "is a total of"
+                elif _is_same(total, added, rows[row][column], count):
+                    totals.setdefault(row, "is a rounded total of")
+    return totals, [row for row in unlike if row not in totals]
+
+
+def _is_same(total: float, added: float, text: str, count: int) -> bool:
+    """Whether a number is another one, to half of its last digit for each of some numbers.
+
+    Of whole numbers this is at most a hundredth of it.
+    """
+    decimals = re.search(r"\d[.,](\d{1,3})(?!.*\d)", text)
+    is_whole = total == int(total) and not (decimals and decimals[1] in ("0", "00"))
+    if is_whole or decimals is None:
+        rounding = min(0.5 * count, 0.01 * abs(total)) if text else 0.0
+    else:
+        rounding = 0.5 * count * 10.0 ** -len(decimals[1])
+    return math.isclose(total, added, rel_tol=_SAME, abs_tol=rounding + _SAME)
+
+
+def _groups(columns: Sequence[tuple[float | None, ...]], last: int) -> list[int]:
+    """The rows that are sums of those below them, up to the next such one, and the grand total."""
+    heads: list[int] = []
+    for numbers in columns:
+        values = [number or 0.0 for number in numbers[:last]]
+        found, row = [], 0
+        while row < last:
+            head, end, added = row, row + 1, 0.0
+            while end < last and (end == head + 1 or not _is_same(values[head], added, "", 0)):
+                added += values[end]
+                end += 1
+            if not _is_same(values[head], added, "", 0):
+                return []
+            found.append(head)
+            row = end
+        is_whole = _is_same(numbers[last] or 0.0, sum(values[head] for head in found), "", 0)
+        if not is_whole or (heads and found != heads) or last < 2 * len(found) + 1:
+            return []
+        heads = found
+    return [*heads, last] if len(heads) > 1 else []

@@ -13,7 +13,7 @@ from mate_tf.datasets.hybridqa import expand_cells, score_sentences, split_sente
 from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import FeatureConfig
-from mate_tf.features.normalization import normalize_words
+from mate_tf.features.english import normalize_words
 from mate_tf.tables.linked_table import LinkedTable, Passage
 from mate_tf.tables.table import Question, Table
 from tests.datasets.linked_tables import CITIES, CITY, NORWAY, OSLO, TEXTS, linked_tables

@@ -143,11 +143,7 @@ COSTS = [3, 7, 12, 7]
 def test_the_columns_most_like_the_question_are_kept(question, budget, previous, kept):
     asked = Question(question, previous_coordinates=tuple((0, column) for column in previous))
     assert keep_columns(PLACES, asked, COSTS, budget) == kept
-
-
-def test_the_release_keeps_no_column_where_none_fits():
-    assert keep_columns(PLACES, Question("mayor"), COSTS, 2, original=True) == []
-    assert keep_columns(PLACES, Question("mayor"), COSTS, 10, original=True) == [0, 3]
+    assert keep_columns(PLACES, asked, COSTS, 2, original=True) == []
 
 
 def test_where_no_column_fits_the_likeliest_is_cut_or_the_table_refused(wordpiece):
@@ -173,13 +169,10 @@ def test_a_table_that_is_too_long_loses_columns_and_says_so(wordpiece):
     assert (report.columns_dropped, report.rows_dropped, report.answers_dropped) == (2, 0, 0)
     with pytest.raises(ConversionError, match="expected at most 11 tokens, got 19"):
         build(wordpiece, table, question, max_seq_length=11)
-    # An answer in a pruned column is refused or counted.
-    config = {"max_seq_length": 11, "prune_columns": True}
+    # An answer in a pruned column is counted.
+    config = {"max_seq_length": 11, "prune_columns": True, "require_answers": False}
     pruned = Question("city?", answer_coordinates=((1, 2),))
-    with pytest.raises(ConversionError, match="expected 1 answer cells in the sequence, got 0"):
-        build(wordpiece, table, pruned, **config)
-    report = build(wordpiece, table, pruned, require_answers=False, **config).report
-    assert report.answers_dropped == 1
+    assert build(wordpiece, table, pruned, **config).report.answers_dropped == 1
 
 
 @given(
@@ -200,14 +193,10 @@ def test_any_texts_keep_what_fits_and_leave_out_only_what_does_not(texts, questi
     assert all(spent + costs[c] > budget for c in range(len(texts)) if c not in kept)
 
 
-@given(st.integers(1, 16_384))
-def test_a_padded_length_has_room_and_little_more(num_tokens):
-    padded = padded_length(num_tokens)
-    assert num_tokens <= padded < num_tokens + max(64, num_tokens / 4)
-    assert padded == padded_length(padded)
-
-
-def test_few_lengths_are_padded_to():
-    lengths = {padded_length(number) for number in range(1, 16_385)}
-    assert len(lengths) == 32
-    assert {64, 576, 1_024, 1_280, 2_048, 16_384} < lengths
+def test_few_lengths_are_padded_to_with_room_and_little_more():
+    padded = [padded_length(number) for number in range(1, 16_385)]
+    for number, length in enumerate(padded, start=1):
+        assert number <= length < number + max(64, number / 4)
+        assert length == padded_length(length)
+    assert len(set(padded)) == 32
+    assert {64, 576, 1_024, 1_280, 2_048, 16_384} < set(padded)

@@ -3,7 +3,7 @@ import math
 import pathlib
 
 import pytest
-from hypothesis import example, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from mate_tf.features.numeric import (
@@ -114,18 +114,6 @@ def test_relations_are_those_of_each_value_of_the_question_by_itself(asked, valu
         for row, bits in relations([value], of_rows).items():
             expected[row] |= bits
     assert relations(asked, of_rows) == {row: bits for row, bits in expected.items() if bits}
-
-
-NUMBERS = st.from_regex(r"[-+]?[0-9]{1,40}(,[0-9]{3}){0,12}(\.[0-9]{0,40})?", fullmatch=True)
-
-
-@given(NUMBERS, st.booleans())
-@example("2004", False)
-@example("-1,800.", True)
-@example("9" * 30 + ",999" * 9, False)
-def test_a_cell_that_is_a_number_has_the_values_of_its_text(text, original):
-    spans = parse_text(text, original)
-    assert text_values(text, original) == tuple(v for span in spans for v in span.values)
 
 
 @pytest.mark.parametrize("original", [False, True])

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mate_tf.features.normalization import normalize_denotation, normalize_for_match
+from mate_tf.features.english import normalize_denotation, normalize_for_match
 from mate_tf.features.wordpiece import Wordpiece
 from tests.features.examples import HOSTILE
 from tests.small import cases, stored_cases

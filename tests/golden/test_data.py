@@ -13,7 +13,7 @@ from mate_tf.datasets.tabfact import read_tabfact
 from mate_tf.datasets.wtq import read_sqa
 from mate_tf.features.builder import FeatureBuilder
 from mate_tf.features.config import ConversionError
-from mate_tf.features.normalization import (
+from mate_tf.features.english import (
     normalize_denotation,
     normalize_for_match,
     normalize_words,

@@ -1,3 +1,4 @@
+import ast
 import csv
 import datetime
 import html
@@ -6,10 +7,10 @@ import json
 import sys
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from mate_tf.reading.files import ENDINGS, ReadOptions
+from mate_tf.reading.files import DEFAULTS, ReadOptions
 from mate_tf.reading.sources import read_table
 from mate_tf.tables.table import Table
 from tests.reading.workbooks import SHEET, unzipped, workbook, zipped
@@ -59,13 +60,8 @@ def rows_of(table):
 PLAIN = ReadOptions(header_rows=1, skip_rows=0)  # nothing about headers and titles is guessed
 
 
-def read_back(folder, name, write_to, options=PLAIN):
-    path = folder / name
-    write_to(path)
-    kind = path.suffix.lower()
-    table = read_table(
-        path, options if kind in (".csv", ".tsv", ".tab", ".xlsx") else ReadOptions()
-    )
+def read_back(folder, name, content, options=DEFAULTS):
+    table = read_table(write(folder / name, content), options)
     assert table.table_id == name
     return rows_of(table)
 
@@ -80,14 +76,11 @@ def folder(tmp_path_factory):
 def test_delimited_text_is_read_back(folder, rows):
     rows = [["a" + row[0], *row[1:]] for row in rows]  # rows without text are passed over
     rows[0][-1] += "z"  # and so is a column without any
-    for name, dialect in (("t.csv", "excel"), ("t.TSV", "excel-tab"), ("t.tab", "excel-tab")):
-
-        def save(path, dialect=dialect):
-            with open(path, "w", encoding="utf-8", newline="") as file:
-                csv.writer(file, dialect, quoting=csv.QUOTE_ALL).writerows(rows)
-
-        options = ReadOptions(csv.get_dialect(dialect).delimiter, None, 1, 0)
-        assert read_back(folder, name, save, options) == rows
+    for name, delimiter in (("t.csv", ","), ("t.TSV", "\t"), ("t.tab", "\t")):
+        file = io.StringIO()
+        csv.writer(file, delimiter=delimiter, quoting=csv.QUOTE_ALL).writerows(rows)
+        options = ReadOptions(delimiter, None, 1, 0)
+        assert read_back(folder, name, file.getvalue(), options) == rows
 
 
 @given(tables(ANY_TEXT), st.booleans())
@@ -99,7 +92,7 @@ def test_json_lists_and_header_with_rows_are_read_back(folder, rows, ascii_only)
         ("t.json", json.dumps(rows, ensure_ascii=ascii_only)),
         ("t.json", json.dumps({"header": rows[0], "rows": rows[1:], "id": 3})),
     ):
-        assert read_back(folder, name, lambda path, text=text: write(path, text)) == rows
+        assert read_back(folder, name, text) == rows
     assert rows_of(Table.of(folder / "t.jsonl")) == rows
 
 
@@ -111,16 +104,13 @@ def test_parquet_and_the_shapes_of_json_that_pandas_writes_are_read_back(folder,
     frame = pd.DataFrame(rows[1:], columns=rows[0], dtype=object)
     lists = json.dumps(frame.to_dict(orient="list"))
     arrays = [pyarrow.array(frame[name].tolist(), pyarrow.string()) for name in rows[0]]
-    whole = pyarrow.Table.from_arrays(arrays, names=rows[0])
+    whole = pyarrow.BufferOutputStream()
+    parquet.write_table(pyarrow.Table.from_arrays(arrays, names=rows[0]), whole)
     expected = [rows[0], *[["" if cell is None else cell for cell in row] for row in rows[1:]]]
-    for name, save in (
-        ("t.json", lambda path: frame.to_json(path, orient="records")),
-        ("t.json", lambda path: frame.to_json(path, orient="columns")),
-        ("t.json", lambda path: frame.to_json(path, orient="split")),
-        ("t.json", lambda path: write(path, lists)),
-        ("t.parquet", lambda path: parquet.write_table(whole, path)),
-    ):
-        assert read_back(folder, name, save) == expected
+    for orient in ("records", "columns", "split"):
+        assert read_back(folder, "t.json", frame.to_json(orient=orient)) == expected
+    assert read_back(folder, "t.json", lists) == expected
+    assert read_back(folder, "t.parquet", whole.getvalue().to_pybytes()) == expected
 
 
 @given(tables(WORDS | st.integers(-(2**40), 2**40) | st.none(), header=WORDS))
@@ -129,10 +119,11 @@ def test_a_sheet_is_read_back_but_for_empty_rows_and_columns(folder, rows):
     rows = [[None if isinstance(c, str) and c.startswith("=") else c for c in r] for r in rows]
     rows[0] = [name or "a" for name in rows[0]]
     rows = [row for row in rows if any(cell is not None for cell in row)]
+    assume(len(rows[0]) < 3 or all(row[0] is not None for row in rows))  # labels would be filled in
     if len(rows) == 1:
         rows.append([1] * len(rows[0]))
     texts = [["" if cell is None else str(cell) for cell in row] for row in rows]
-    assert read_back(folder, "t.xlsx", lambda path: write_workbook(path, rows)) == texts
+    assert read_back(folder, "t.xlsx", workbook(rows), PLAIN) == texts
 
 
 @given(tables(st.just("") | WORDS, header=WORDS))
@@ -145,7 +136,7 @@ def test_pages_also_those_of_pandas_are_read_back(folder, rows):
     expected = [rows[0], *(filter(any, rows[1:]) if any(map(any, rows[1:])) else rows[1:])]
     of_pandas = pd.DataFrame(rows[1:], columns=rows[0]).to_html(index=False)
     for page in (f"<table>{''.join(f'<tr>{line}</tr>' for line in lines)}</table>", of_pandas):
-        assert read_back(folder, "t.html", lambda path, it=page: write(path, it)) == expected
+        assert read_back(folder, "t.html", page) == expected
 
 
 @pytest.mark.parametrize("text", ["1.50", "1e5", "-0.0", "123456789012345678901234", "1E400"])
@@ -209,9 +200,8 @@ def test_a_sheet_is_chosen_by_its_name_and_a_hidden_one_is_not_the_first(tmp_pat
 @pytest.mark.parametrize("label", ["iso-8859-1", "Latin1", "us-ascii", "windows-1252"])
 def test_old_labels_of_encodings_mean_what_they_do_in_html(tmp_path, label):
     page = f"<meta charset='{label}'><table><tr><td>a<tr><td>\u20ac 5\u20136 \xe9</table>"
-    assert read_table(write(tmp_path / "t.html", page.encode("cp1252"))).rows == (
-        ("\u20ac 5\u20136 \xe9",),
-    )
+    rows = read_back(tmp_path, "t.html", page.encode("cp1252"))
+    assert rows == [["a"], ["\u20ac 5\u20136 \xe9"]]
 
 
 def test_a_page_that_libxml2_does_not_read_to_its_end_is_refused(tmp_path):
@@ -219,11 +209,9 @@ def test_a_page_that_libxml2_does_not_read_to_its_end_is_refused(tmp_path):
         rows = ["a", "<span>" * depth + "deep" + "</span>" * depth, "last"]
         return f"<table>{''.join(f'<tr><td>{row}' for row in rows)}</table>"
 
-    path = write(tmp_path / "t.html", page(1500))
-    assert read_table(path).rows == (("deep",), ("last",))
-    path = write(tmp_path / "t.html", page(3000))
+    assert read_back(tmp_path, "t.html", page(1500)) == [["a"], ["deep"], ["last"]]
     with pytest.raises(ValueError, match=r"a page of HTML, got: Excessive depth.*t\.html"):
-        read_table(path)
+        read_back(tmp_path, "t.html", page(3000))
 
 
 def write_formulas(path, results):
@@ -235,17 +223,6 @@ def write_formulas(path, results):
         assert empty in sheet
         sheet = sheet.replace(empty, empty[:-4] + result)
     return write(path, zipped(**members | {SHEET: sheet}))
-
-
-def test_a_workbook_with_an_empty_cell_and_no_formula_is_opened_once(tmp_path, monkeypatch):
-    path = write_workbook(tmp_path / "t.xlsx", [["a", "b"], ["x", None]])
-    opened = []
-    load = openpyxl.load_workbook
-    monkeypatch.setattr(
-        openpyxl, "load_workbook", lambda *a, **k: opened.append(a) or load(*a, **k)
-    )
-    assert read_table(path).rows == (("x", ""),)
-    assert len(opened) == 1
 
 
 def test_formulas_have_the_results_that_were_stored(tmp_path):
@@ -308,17 +285,12 @@ def test_any_spans_make_a_rectangle_that_starts_with_each_row_s_first_free_cell(
     assert {f"{row}.0" for row, cells in enumerate(spans) if cells} <= seen
 
 
-@cases(
-    "text, rows",
-    ("\n \na;b\r\n1,5;2\r\n", [["a", "b"], ["1,5", "2"]]),
-    ('"a;\nb",c\n1,2\n', [["a;\nb", "c"], ["1", "2"]]),
-)
-def test_the_whole_head_of_a_text_says_its_delimiter(tmp_path, text, rows):
-    table = read_table(write(tmp_path / "t.csv", text), ReadOptions(skip_rows=0))
-    assert rows_of(table) == rows
-
-
-def test_a_delimiter_that_is_said_is_taken(tmp_path):
+def test_the_whole_head_of_a_text_says_its_delimiter_and_one_that_is_said_is_taken(tmp_path):
+    for text, rows in (
+        ("\n \na;b\r\n1,5;2\r\n", [["a", "b"], ["1,5", "2"]]),
+        ('"a;\nb",c\n1,2\n', [["a;\nb", "c"], ["1", "2"]]),
+    ):
+        assert read_back(tmp_path, "t.csv", text, ReadOptions(skip_rows=0)) == rows
     path = write(tmp_path / "t.csv", "sep=|\na;b\n1,5;2\n")
     assert read_table(path, ReadOptions(delimiter=";")).rows == (("1,5", "2"),)
     assert Table.from_csv(path, ";").header == ("a", "b")
@@ -327,9 +299,6 @@ def test_a_delimiter_that_is_said_is_taken(tmp_path):
     for delimiter in "", ";;", '"', "\n":
         with pytest.raises(ValueError, match="expected one character as delimiter, got "):
             read_table(path, ReadOptions(delimiter=delimiter))
-    page = write(tmp_path / "t.html", "<table><tr><td>a<tr><td>1</table>")
-    with pytest.raises(ValueError, match=r"delimiter only for .*=';' for 't\.html'"):
-        read_table(page, ReadOptions(delimiter=";"))
 
 
 def test_a_table_comes_from_standard_input(monkeypatch):
@@ -343,30 +312,19 @@ def test_a_table_comes_from_standard_input(monkeypatch):
         read(b"a\n\xff\n")
 
 
-@given(st.sampled_from(ENDINGS), st.binary(max_size=60))
-@settings(max_examples=200)
-def test_any_bytes_are_a_table_or_an_error_of_one_sentence(folder, ending, content):
-    path = write(folder / f"any{ending}", content)
-    try:
-        assert read_table(path).num_rows > 0
-    except ValueError as error:
-        assert path.name in str(error)
-
-
-@pytest.mark.parametrize("ending", ENDINGS)
-def test_a_missing_file_and_a_folder_are_refused(tmp_path, ending):
-    with pytest.raises(FileNotFoundError, match=rf"expected a file at '.*none{ending}', found no"):
-        read_table(tmp_path / f"none{ending}")
-    (tmp_path / f"folder{ending}").mkdir()
+def test_a_missing_file_and_a_folder_are_refused(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"expected a file at '.*none\.csv', found no"):
+        read_table(tmp_path / "none.csv")
     with pytest.raises(ValueError, match="expected a file, got a directory"):
-        read_table(tmp_path / f"folder{ending}")
+        read_table(tmp_path)
 
 
-@pytest.mark.parametrize("options", [{"sheet": "A"}, {"which": 0}, {"show_hidden": True}])
-def test_an_option_is_refused_where_it_means_nothing(tmp_path, options):
-    (name,) = options
-    with pytest.raises(ValueError, match=rf"expected {name} only for .*, got {name}=.* 't\.csv'"):
-        read_table(write(tmp_path / "t.csv", "a\n1\n"), ReadOptions(**options))
+@pytest.mark.parametrize("option", ["sheet='A'", "which=0", "show_hidden=True", "delimiter=';'"])
+def test_an_option_is_refused_where_it_means_nothing(tmp_path, option):
+    name, _, value = option.partition("=")
+    path = write(tmp_path / "t.jsonl", "[1]\n[2]\n")
+    with pytest.raises(ValueError, match=rf"expected {name} only for .* got {option} .*'t\.jsonl'"):
+        read_table(path, ReadOptions(**{name: ast.literal_eval(value)}))
 
 
 @cases(
@@ -380,16 +338,3 @@ def test_a_missing_package_is_named_with_its_extra(tmp_path, monkeypatch, name, 
     message = rf"package {package} to read '.*{name}'; .*'mate_tf\[formats\]'"
     with pytest.raises(ModuleNotFoundError, match=message):
         read_table(write(tmp_path / name, content))
-
-
-@pytest.mark.parametrize("name", ["t.parquet", "t.html"])
-def test_a_table_beyond_all_sizes_is_refused(tmp_path, monkeypatch, name):
-    if name == "t.parquet":
-        columns = dict(zip(ROWS[0], zip(*ROWS[1:], strict=True), strict=True))
-        parquet.write_table(pyarrow.table(columns), tmp_path / name)
-    else:
-        write(tmp_path / name, "<table><tr><td colspan=6>a<tr><td>b</table>")
-    assert read_table(tmp_path / name).num_rows in (1, 2)
-    monkeypatch.setattr("mate_tf.reading.layout.MOST_CELLS", 3)
-    with pytest.raises(ValueError, match=rf"expected at most 3 cells, got more .*{name}"):
-        read_table(tmp_path / name)

@@ -1,4 +1,4 @@
-"""Columns: what each cell is a value of, with cases after what people report."""
+"""Columns: what each cell is a value of, and in which unit, with cases after what people report."""
 
 import datetime
 import pathlib
@@ -16,6 +16,12 @@ from mate_tf.tables.values import Date, _any_cell, _plain_cell
 from tests.small import cases, stored_cases
 
 
+def lines_of(name):
+    """The lines of a file beside this one; those that begin with blanks go on."""
+    text = pathlib.Path(__file__).with_name(name).read_text(encoding="utf-8").rstrip("\n")
+    return text.replace("\n  ", " ").split("\n")
+
+
 def column_case(line):
     """A name, the cells, their kind and values; "-" is none, "any" stands for some in all cells."""
     name, _, rest = line.partition(": ")
@@ -26,11 +32,7 @@ def column_case(line):
     return pytest.param([text.strip() for text in texts.split("|")], kind, expected, id=name)
 
 
-COLUMNS = pathlib.Path(__file__).with_name("columns.txt").read_text(encoding="utf-8").rstrip("\n")
-CASES = [*map(column_case, COLUMNS.replace("\n  ", " ").split("\n"))]
-
-
-@cases("texts, kind, values", *CASES)
+@cases("texts, kind, values", *map(column_case, lines_of("columns.txt")))
 def test_a_column_has_a_kind_and_values(texts, kind, values):
     column = read_column(texts)
     assert column.kind == kind
@@ -134,3 +136,28 @@ def test_plain_cells_are_read_as_all_others(text):
 @given(st.lists(st.floats() | st.integers(-(2**54), 2**54).map(float), min_size=101))
 def test_many_floats_have_the_texts_of_each(numbers):
     assert cell_texts(numbers) == [cell_text(np.float64(number)) for number in numbers]
+
+
+def unit_case(line):
+    """A column, then its kind and unit, values, order of rows and sum; "any" is not compared."""
+    column, *expected = line.split(" => ")
+    name, _, texts = column.partition(": ")
+    return pytest.param(name, texts.split(" | "), *expected, id=column)
+
+
+@cases("name, texts, kind, values, order, total", *map(unit_case, lines_of("units.txt")))
+def test_a_column_is_read_in_one_unit(name, texts, kind, values, order, total):
+    column = read_column(texts, name)
+    by_row = values_of_column(column, texts)
+    ranked = {row: rank for row, (rank, _) in ranks(by_row).items()}
+    said = column.to_dict()
+    shown = [f"{it:.12g}" if isinstance(it, float) else str(it) for it in said["values"]]
+    found = (
+        (kind, f"{said['kind']} {said['unit'] or '-'}"),
+        (values, "-" if set(said["values"]) == {None} else " ".join(shown)),
+        (order, " ".join(map(str, sorted(ranked, key=ranked.__getitem__))) or "none"),
+    )
+    assert all("any" in wanted or wanted == got for wanted, got in found), found
+    if total != "any":
+        expected = None if total == "none" else pytest.approx(float(total), rel=1e-9)
+        assert said["sum"] == expected

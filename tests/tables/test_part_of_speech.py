@@ -2,6 +2,7 @@
 
 import json
 import pathlib
+import re
 
 import numpy as np
 import pytest
@@ -50,11 +51,7 @@ def test_universal_and_penn_tags_have_ids(tag, universal):
     # What the tagger passes over is "other".
     ("new.", [(0, 3, "JJ")], "ADJ X"),
     # Accents, blanks in a row and dropped characters move no word.
-    (
-        "Né\u0301  \t\u200bw ø",
-        [(0, 3, "NOUN"), (7, 8, "VERB"), (9, 10, "ADJ")],
-        "NOUN NOUN VERB ADJ",
-    ),
+    ("Né\u0301  \t\u200bw ø", [(0, 3, "NN"), (7, 8, "VB"), (9, 10, "JJ")], "NOUN NOUN VERB ADJ"),
 )
 def test_pieces_have_the_tag_of_the_word_they_begin_in(wordpiece, text, words, expected):
     ids, starts = wordpiece.ids_and_starts(text)
@@ -71,21 +68,15 @@ def test_pieces_of_any_text_begin_in_it_and_in_order(wordpiece, text):
     assert all(0 <= start < max(1, len(valid)) for start in starts)
 
 
-@given(st.lists(st.sampled_from(["new", "york", "city", "é", "京", "ab12", "!"]), max_size=6))
+@given(st.lists(st.sampled_from(["york", "city", "é", "京", "ab12", "!"]), max_size=6))
 def test_a_piece_that_begins_a_word_stands_at_its_first_character(wordpiece, words):
-    text = "  ".join(words)
-    begins, place = set(), 0
-    for word in words:
-        begins.add(place)
-        place += len(word) + 2
+    text = "  ".join(["new", *words])
     _, starts = wordpiece.ids_and_starts(text)
-    if any(word != "!" for word in words):
-        assert begins <= set(starts)
+    assert {word.start() for word in re.finditer(r"\S+", text)} <= set(starts)
 
 
 def test_a_sentence_has_no_table_and_its_special_tokens_no_part_of_speech(wordpiece):
-    tagger = load_tagger("textblob")
-    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), tagger)
+    builder = FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=8), load_tagger("textblob"))
     features, report = builder.build(None, Question("the new city", class_index=1))
     assert report.num_tokens == 7  # [CLS] t h e new city [SEP]
     assert names(features["part_of_speech_ids"]) == "- DET DET DET ADJ NOUN - -".split()
@@ -138,21 +129,15 @@ def test_one_s_own_tagger_is_found_by_its_name():
 
 @cases(
     "call, message",
-    (lambda _: tag_id("NONSENSE"), "or one of the Penn Treebank, got 'NONSENSE'"),
-    (lambda _: piece_tag_ids([TaggedWord(3, 5, "NN"), TaggedWord(0, 2, "NN")], [0]), "in order"),
-    (lambda _: words_with_tags("new york", ["NN"]), r"each of 2 words, got 1 \(text 'new york'\)"),
-    (lambda _: load_tagger("unknown"), "expected a tagger 'textblob'"),
-    (lambda _: load_tagger(""), "expected a tagger 'textblob'"),
-    (
-        lambda wordpiece: FeatureBuilder(wordpiece, FeatureConfig(max_seq_length=4)).build(
-            None, Question("new york city")
-        ),
-        "expected at most 4 tokens, got 5 for the sentence",
-    ),
+    (lambda: tag_id("NONSENSE"), "or one of the Penn Treebank, got 'NONSENSE'"),
+    (lambda: piece_tag_ids([TaggedWord(3, 5, "NN"), TaggedWord(0, 2, "NN")], [0]), "in order"),
+    (lambda: words_with_tags("new york", ["NN"]), r"each of 2 words, got 1 \(text 'new york'\)"),
+    (lambda: load_tagger("unknown"), "expected a tagger 'textblob'"),
+    (lambda: load_tagger(""), "expected a tagger 'textblob'"),
 )
-def test_what_cannot_be_tagged_is_refused(wordpiece, call, message):
+def test_what_cannot_be_tagged_is_refused(call, message):
     with pytest.raises(ValueError, match=message):
-        call(wordpiece)
+        call()
 
 
 @pytest.mark.skipif(not HYBRIDQA.is_file(), reason=f"HybridQA's sample is not at {HYBRIDQA}")

@@ -46,13 +46,11 @@ def test_rows_that_are_no_table_are_refused(rows, message):
         Table.from_rows(rows, table_id="x")
 
 
-@pytest.mark.parametrize("name", ["long.csv", "long.tsv"])
 @pytest.mark.parametrize("cell", ["a" * 1_000_000, '"' * 1_000_000, "\n" * 1_000_000])
-def test_a_cell_may_be_a_megabyte_long(tmp_path, name, cell):
-    with open(tmp_path / name, "w", encoding="utf-8", newline="") as file:
-        dialect = "excel-tab" if name.endswith("tsv") else "excel"
-        csv.writer(file, dialect).writerows([["a", "b"], [cell, "c"]])
-    assert Table.from_csv(tmp_path / name).rows == ((cell, "c"),)
+def test_a_cell_may_be_a_megabyte_long(tmp_path, cell):
+    with open(tmp_path / "long.csv", "w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["a", "b"], [cell, "c"]])
+    assert Table.from_csv(tmp_path / "long.csv").rows == ((cell, "c"),)
 
 
 def test_expansions_follow_the_cells_and_equal_tables_and_questions_are_equal_keys():
@@ -83,21 +81,21 @@ def test_a_malformed_question_is_refused(fields, message):
         Question("where?", "q", **fields)
 
 
-def test_names_and_titles_are_texts():
-    for make, name, got in (
-        (lambda: Question("where?", 3), "question_id", 3),
-        (lambda: Question(None), "text", None),
-        (lambda: replace(TOWNS, document_title=3), "document_title", "3 .*'cities'"),
-    ):
-        with pytest.raises(ValueError, match=f"expected a text as {name}, got {got}"):
-            make()
+@cases(
+    "item, name, got",
+    (Question("where?"), "question_id", "3"),
+    (Question("where?"), "text", "3"),
+    (TOWNS, "document_title", "3 .*'cities'"),
+)
+def test_names_and_titles_are_texts(item, name, got):
+    with pytest.raises(ValueError, match=f"expected a text as {name}, got {got}"):
+        replace(item, **{name: 3})
 
 
 @pytest.mark.parametrize("number", [3, 3.5, float("nan"), float("inf"), 1e300])
 def test_a_question_s_number_may_be_any_float(number):
     held = Question("where?", answer_number=number).answer_number
-    assert isinstance(held, float)
-    assert held == number or np.isnan([held, number]).all()
+    assert isinstance(held, float) and str(held) == str(float(number))
 
 
 def test_values_used_longest_ago_are_forgotten_once_all_are_too_large():
@@ -136,16 +134,10 @@ def test_a_value_that_two_threads_make_at_once_counts_once():
     assert made == [6000, 6000, 3000]
 
 
-def test_passages_are_listed_once_and_row_by_row():
+def test_passages_are_listed_once_and_row_by_row_and_a_title_is_what_the_address_spells():
     assert list(CITIES.distinct_passages()) == [OSLO, NORWAY, BERGEN]
-
-
-@cases(
-    "link, title",
-    *(("/wiki/New_York_City", "New York City"), ("/wiki/AC/DC", "AC/DC"), ("Oslo", "Oslo")),
-)
-def test_a_title_is_what_the_address_spells(link, title):
-    assert Passage(link, "").title == title
+    titles = [Passage(it, "").title for it in ("/wiki/New_York_City", "/wiki/AC/DC", "Oslo")]
+    assert titles == ["New York City", "AC/DC", "Oslo"]
 
 
 @pytest.mark.parametrize("passages", [(), (((),) * 3,), (((),) * 3, ((),) * 2)])

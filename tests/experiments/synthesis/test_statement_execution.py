@@ -25,7 +25,7 @@ from experiments.synthesis.statement_execution import (
     variants,
 )
 from experiments.synthesis.typed_table import TypedTable
-from mate_tf.features.normalization import normalize_for_match
+from mate_tf.features.english import normalize_for_match
 from mate_tf.features.numeric import Date
 from mate_tf.tables.table import Table
 from tests.experiments.synthesis.small_tables import (
