@@ -204,7 +204,7 @@ def _decode_table(
             number = 0
         elif OPERATORS[chosen].of_two:
             # Of one column: outside the chosen one, cells have a probability of 0.
-            threshold, number = np.inf, min(max(np.count_nonzero(probabilities > 0.0), 1), 2)
+            threshold, number = np.inf, min(max(int((probabilities > 0.0).sum()), 1), 2)
         elif chosen == "NONE" and question is not None:
             follows = bool(asked.follow_ups and asked.follow_ups[index])
             if not _asks_for_several(question.lower(), follows):
