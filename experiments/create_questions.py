@@ -11,7 +11,9 @@
 A question is about a random excerpt of a table: a run of rows and some columns that fit
 --max_seq_length. With --whole_tables it is about the whole table. Its answer is computed from the
 excerpt: a cell beside another, the largest or smallest, the first, the next or the last, one of
-two, a count, a sum, an average. Each operation is put in words in several ways. --held_out_forms
+two, a count, a sum, an average. Each operation is put in words in several ways. Operations
+follow_... are asked where --operations names them: "and in 1996?", after a question whose answer is
+marked in the table (experiments/synthesis/follow_up_drawing.py). --held_out_forms
 asks in words that no other question has, to test a trained model. With
 --absent=0.1 a tenth of the questions lose the rows or the column that they are about. With
 --rewritten=0.3 three of ten tables have 1.234,5 or $1,234.5 for 1,234.5, and other forms of dates.
