@@ -60,6 +60,7 @@ def test_answers_are_in_bfloat16_by_tensorflow_where_the_processor_has_it(
     monkeypatch.setattr(private_apis, "_CPUS", tmp_path / "cpuinfo")
     model = from_pretrained(runtime="tensorflow")
     assert model.model.compute_dtype == dtype
+    assert model.computes_by.endswith(dtype) and model.computes_by in repr(model)
     missions = ROOT / "experiments" / "demo_data" / "moon_landings.csv"
     answer = model.answer(missions, "which missions flew in 1969?")
     assert answer.items == ("Apollo 11", "Apollo 12")

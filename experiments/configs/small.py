@@ -349,7 +349,7 @@ def default_conversations() -> TableQATrainingConfig:
 
     Hardware: two cores of a Xeon with AMX, other work beside; 1,030 steps with fewer of
     WikiTableQuestions and no other headers, at the rates of a run of 3,000, and then 1,300 at those
-    of a run of 1,300. Time: 70 minutes. Score, of the weights before, after, and the mean of both:
+    of a run of 1,300. Time: 70 minutes. Score: of the weights before, after, and the mean of both
     211, 201 and 212 of 400 kept questions of WikiTableQuestions; 169, 179 and 173 of 320 written
     ones of the new kinds; 124, 137 and 134 of 200 under other headers; before and of the mean 132
     and 130 of 250 synthetic follow-ups. So they did not replace those that ship: 37,000 examples

@@ -147,7 +147,7 @@ class _Loading(threading.Thread):
         self._service.begin(predictor, alternatives, min_score)
         used = REGISTRY.get_sample_value("process_resident_memory_bytes")  # of Linux alone
         memory = "" if used is None else f", {used / 1e6:.0f} MB of memory"
-        say(f"ready: {options.max_tokens} tokens at most{memory}")
+        say(f"ready: {options.max_tokens} tokens at most, by {predictor.computes_by}{memory}")
 
 
 def _end(loading: _Loading, service: Any, app: Any) -> int:

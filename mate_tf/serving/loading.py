@@ -97,11 +97,11 @@ def from_pretrained(
     wordpiece.check_fits(stored.encoder_config.vocab_size)
     model = functools.cache(stored.model)  # one for the answers and for `attended_cells`
     is_graph = trust_graph and architecture is None and dtype is None
-    batch_tokens = _BATCH_TOKENS
+    batch_tokens, computes_by = _BATCH_TOKENS, "ONNX Runtime"
     run: ModelFunction
     directory = stored.folder.parent if stored.folder else None
     if is_graph and directory and is_exported(directory) and _has_text():
-        run = _exported_function(directory)
+        run, computes_by = _exported_function(directory), "its own graph"
     elif runtime_of(stored, runtime, architecture, dtype) == "onnx":
         task, folder = stored.task_config, stored.folder
         assert isinstance(task, TableQAConfig) and folder, "no other model has a graph"
@@ -109,17 +109,17 @@ def from_pretrained(
     else:
         import_tensorflow()
         import tensorflow as tf
-        from absl import logging
 
         from mate_tf.answers.inference import fastest_dtype, inference_function
 
         batch_tokens *= tf.distribute.get_strategy().num_replicas_in_sync
         pack_kernels = None if dtype else False
         dtype = dtype or fastest_dtype()
-        logging.info("answers are computed by TensorFlow in %s", dtype)
+        computes_by = f"TensorFlow in {dtype}"
         run = inference_function(model(dtype), pack_kernels)
     return PretrainedPredictor(
         stored,
+        computes_by,
         run,
         FeatureBuilder(wordpiece, feature_config, tagger, most_remembered=_MOST_REMEMBERED),
         batch_tokens,
@@ -159,14 +159,18 @@ def runtime_of(
 class PretrainedPredictor(Predictor):
     """A predictor of `from_pretrained`, which can be stored and shared."""
 
-    def __init__(self, stored: "StoredModel", *arguments: Any, **options: Any) -> None:
+    def __init__(
+        self, stored: "StoredModel", computes_by: str, *arguments: Any, **options: Any
+    ) -> None:
         super().__init__(*arguments, **options)
         self._stored = stored
+        self.computes_by = computes_by  # "TensorFlow in mixed_bfloat16"
 
     def __repr__(self) -> str:
         stored = self._stored
         kinds = model_kind(stored.task_config), stored.encoder_config.attention.architecture
-        return f"<{type(self).__name__} {stored.name!r}, {', '.join(kinds)}>"
+        name = f"{type(self).__name__} {stored.name!r}"
+        return f"<{name}, {', '.join(kinds)}, by {self.computes_by}>"
 
     def save_pretrained(self, folder: str | pathlib.Path, **card: Any) -> pathlib.Path:
         """Writes a folder that `from_pretrained` loads, and from which training starts.

@@ -350,7 +350,7 @@ class _Graph:
         return self.op("Scan", *names, body=body, num_scan_inputs=len(inputs))
 
     def biases_of_neighbours(self, name: str, view: View, first_head: int) -> str:
-        """What a view adds to the scores of cells above, of those below and of masked ones: [h, 3].
+        """The sums for the scores of cells above, of those below and of masked ones: [h, 3].
 
         From the biases [2, H] of all heads.
         """
@@ -361,7 +361,7 @@ class _Graph:
         return self.op("Concat", biases, masked, axis=1)
 
     def biases(self, table: str, relations: str, mask: str, scores: str) -> str:
-        """What is added to scores [h, m, T, K] by relations and a mask [m, T, K], and a table.
+        """The summand of scores [h, m, T, K] by relations and a mask [m, T, K], and a table.
 
         It is a product of the table [h, 3] with what pairs are: a gather takes three times as long.
         """

@@ -41,6 +41,7 @@ def test_every_question_counts_and_the_first_not_accepted_is_explained(tmp_path,
         ],
     )
     flags = f"--model={model}", f"--data={data}", f"--output={output}", "--num-virtual-cpus=2"
+    flags += ("--dtype=float32",)
     done = run_binary("mate_tf", "predict", *flags)
     lines = done.stdout.splitlines()
     assert lines[:2] == ["questions: 3", "not accepted: 1"], done.stderr
