@@ -144,9 +144,8 @@ def test_an_upload_that_breaks_off_counts(tmp_path):
     guard = Guard(application, (), files)
     headers = [(b"host", b"localhost"), (b"content-length", b"9000")]
     path = "/gradio_api/upload"
-    asyncio.run(
-        guard({"type": "http", "method": "POST", "path": path, "headers": headers}, receive, send)
-    )
+    scope = {"type": "http", "method": "POST", "path": path, "headers": headers}
+    asyncio.get_event_loop().run_until_complete(guard(scope, receive, send))
     assert files.num_bytes == 3000
 
 
