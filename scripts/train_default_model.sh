@@ -57,6 +57,12 @@ train() {
     --output-dir="$out/$1_weights"
 }
 
+# part FOLDER FILE PROGRAM: the lines of a file that a program of awk chooses, as a folder's records.
+part() {
+  mkdir -p "$out/$1"
+  awk "$3" "$out/$2" > "$out/$1/train.jsonl"
+}
+
 words_data() {
   run create_pretraining_data --task=WTQ --input_dir="$wtq" --splits=train \
     --divide="train:$tenth" --output_dir="$out/words_data" --vocab_file="$vocab" --dupe_factor=24
@@ -180,25 +186,34 @@ all_kinds_text() {
     --parts=train=90,rest=10 --absent=0.12 --rewritten=0.2
 }
 
+# WikiTableQuestions' training questions under other ids, to be there twice.
+again_text() {
+  part again_text wtq_data/train.jsonl '{ sub(/"id": "/, "&again-"); print }'
+}
+
+# Half of the questions that were written, and those to choose by.
+half_people_text() {
+  part half_people_text all_people_text/train.jsonl 'NR % 2 == 0'
+  cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
+}
+
 everything_data() {
   all_kinds_text tables_text 8 384 more_made_text 9000 more_parts_text 8
   wtq_records
   run create_data --task=SQA --input_dir="${SQA:?the folder of SQA}" --splits=train \
     --output_dir="$out/sqa_data" --vocab_file="$vocab" --max_seq_length=1024 --trim_cells
   # WikiTableQuestions' questions twice, seven tenths of SQA's, which say that nothing is computed.
-  mkdir -p "$out/again_text" "$out/sqa_text"
-  sed 's/^{"id": "/&again-/' "$out/wtq_data/train.jsonl" > "$out/again_text/train.jsonl"
-  awk 'NR % 10 < 7' "$out/sqa_data/train.jsonl" > "$out/sqa_text/train.jsonl"
+  again_text
+  part sqa_text sqa_data/train.jsonl 'NR % 10 < 7'
   merge everything wtq_data again_text all_people_text tables_text more_made_text \
     more_parts_text sqa_text
 }
 
 last_data() {
   make_data "$out/everything_data" everything_data
-  local part
-  for part in tables_text:50 more_made_text:17 more_parts_text:10; do  # every 50th, 17th, 10th
-    mkdir -p "$out/few_${part%:*}"
-    awk "NR % ${part#*:} == 0" "$out/${part%:*}/train.jsonl" > "$out/few_${part%:*}/train.jsonl"
+  local text
+  for text in tables_text:50 more_made_text:17 more_parts_text:10; do  # every 50th, 17th, 10th
+    part "few_${text%:*}" "${text%:*}/train.jsonl" "NR % ${text#*:} == 0"
   done
   merge last wtq_data all_people_text few_tables_text few_more_made_text few_more_parts_text
 }
@@ -292,10 +307,8 @@ wordings_data() {
   make_data "$out/near_text" near_text
   wtq_records
   # Three fifths of the synthetic questions about others' tables, half of those that were written.
-  mkdir -p "$out/few_worded_text" "$out/half_people_text"
-  awk 'NR % 5 < 3' "$out/worded_text/train.jsonl" > "$out/few_worded_text/train.jsonl"
-  awk 'NR % 2 == 0' "$out/all_people_text/train.jsonl" > "$out/half_people_text/train.jsonl"
-  cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
+  part few_worded_text worded_text/train.jsonl 'NR % 5 < 3'
+  half_people_text
   fit=--max_seq_length=512 merge wordings wtq_data half_people_text few_worded_text \
     worded_made_text worded_parts_text near_text
 }
@@ -346,12 +359,6 @@ with open(sys.argv[2], "w", encoding="utf-8") as written:
         statement |= {"answers": [answer], "aggregation": answer.upper()}
         written.write(json.dumps(statement) + "\n")
 PYTHON
-}
-
-# part FOLDER FILE PROGRAM: the lines of a file that a program of awk chooses, as a folder's records.
-part() {
-  mkdir -p "$out/$1"
-  awk "$3" "$out/$2" > "$out/$1/train.jsonl"
 }
 
 kinds_texts() {
@@ -474,10 +481,9 @@ conversations_data() {
   make_data "$out/kinds_again_texts" kinds_again_texts
   make_data "$out/follow_ups_texts" follow_ups_texts
   run demo_data.people --output_dir="$out/all_people_text"
-  part again_text wtq_data/train.jsonl '{ sub(/"id": "/, "&again-"); print }'
+  again_text
   part renamed_text all_people_text/train_other_headers.jsonl '{ print }'
-  part half_people_text all_people_text/train.jsonl 'NR % 2 == 0'
-  cp "$out/all_people_text/dev.jsonl" "$out/half_people_text"
+  half_people_text
   part half_pairs_text few_pairs_text/train.jsonl 'NR % 4 < 2'
   part half_followed_text followed_text/train.jsonl 'NR % 2 == 0'
   fit="--max_seq_length=512 --trim_cells" merge conversations wtq_data again_text half_people_text \

@@ -226,7 +226,7 @@ def _about_marked_rows(table: Table, question: Question) -> tuple[Table, Questio
         for coordinates in (question.previous_coordinates, question.answer_coordinates)
     )
     question = replace(question, previous_coordinates=marks, answer_coordinates=cells)
-    return replace(table, rows=tuple(table.rows[r] for r in rows), expansions=()), question
+    return table.with_rows(rows), question
 
 
 def _without_rows(table: Table, cell: tuple[int, int]) -> Table | None:
