@@ -10,6 +10,8 @@ and answers are made again:
     create    the pointer's records: cells get the sentences of their passages that are most like
               the question, answers are looked for in cells and passages. Says how many of them
               stand where, and what had to be cut or left out.
+    clozes    trains the reader on sentences of passages that lack a name or a number, if the config
+              says so; they need no questions. It may be done before or after "point".
     point     trains the pointer and exports it.
     read      points to a cell for each question, trains the reader on those of the training split
               (the best cell of those that hold the answer) and exports it.
@@ -21,10 +23,10 @@ The input is HybridQA's release or, with --task=LINKED_JSONL, one's own tables a
 can be changed: --config.point.num_steps=1000, --config.inputs.evidence=table. --architecture=sat
 replaces the pointer's attention.
 
---output_dir takes point_data and read_data (records), point and read (runs, as of
-experiments/finetune.py), model (both exported; mate_tf.pointr.answering.load_pointr answers with
-it) and answers: {split}.json in the format of HybridQA's evaluation, {split}.jsonl with cells and
-scores, {split}.md with the scores.
+--output_dir takes point_data, clozes_data and read_data (records), point, clozes and read (runs,
+as of experiments/finetune.py), model (both exported; mate_tf.pointr.answering.load_pointr answers
+with it) and answers: {split}.json in the format of HybridQA's evaluation, {split}.jsonl with cells
+and scores, {split}.md with the scores.
 """
 
 import pathlib
@@ -46,7 +48,7 @@ _ARCHITECTURE = flags.DEFINE_string(
     "architecture", None, "a name of mate_tf/presets.py: replaces the pointer's architecture"
 )
 _STAGE = flags.DEFINE_enum(
-    "stage", "all", ["all", "create", "point", "read", "evaluate"], "what to do"
+    "stage", "all", ["all", "create", "clozes", "point", "read", "evaluate"], "what to do"
 )
 _TASK = flags.DEFINE_enum("task", "HYBRIDQA", ["HYBRIDQA", "LINKED_JSONL"], "what the input is")
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the data set", required=True)
@@ -104,6 +106,7 @@ def main(argv: list[str]) -> None:
     )
     stages = {
         "create": pipeline.create,
+        "clozes": lambda: pipeline.clozes(_READ_CHECKPOINT.value),
         "point": lambda: pipeline.point(_POINT_CHECKPOINT.value),
         "read": lambda: pipeline.read(_READ_CHECKPOINT.value),
         "evaluate": lambda: "\n".join(map(pipeline.evaluate, answered)),

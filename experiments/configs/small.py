@@ -678,6 +678,14 @@ def pointr_hybridqa_minilm() -> PointRConfig:
     docs/results.md ("Tables with passages"), with what the table and the passages alone give.
     """
     short = pointr_minilm()
+    read = dataclasses.replace(
+        short.read,
+        encoder=dataclasses.replace(ENCODER, attention=_FULL),
+        max_seq_length=256,
+        length_buckets=(128,),
+        **steps(240, 1e-4, 0.05, eval_interval=240, checkpoint_interval=40),
+    )
+    clozes = steps(1500, 1e-4, 0.05, eval_interval=750, checkpoint_interval=100)
     return PointRConfig(
         point=dataclasses.replace(
             short.point,
@@ -688,13 +696,8 @@ def pointr_hybridqa_minilm() -> PointRConfig:
             **steps(160, 1e-4, 0.05, eval_interval=160, checkpoint_interval=40),
             eval_questions=None,
         ),
-        read=dataclasses.replace(
-            short.read,
-            encoder=dataclasses.replace(ENCODER, attention=_FULL),
-            max_seq_length=256,
-            length_buckets=(128,),
-            **steps(240, 1e-4, 0.05, eval_interval=240, checkpoint_interval=40),
-        ),
+        clozes=dataclasses.replace(read, **clozes),
+        read=read,
     )
 
 

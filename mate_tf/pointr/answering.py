@@ -64,6 +64,8 @@ class PointRConfig:
     point: TableQATrainingConfig  # selects the cell that holds the answer
     read: SpanReadingTrainingConfig  # reads the answer in that cell and its passages
     inputs: PointingInputs = dataclasses.field(default_factory=PointingInputs)
+    # What the reader learns first, from passages without questions; None for nothing.
+    clozes: SpanReadingTrainingConfig | None = None
 
 
 def restrict(linked: LinkedTable, evidence: Evidence) -> LinkedTable:

@@ -34,6 +34,7 @@ from mate_tf.pointr.answering import (
     restrict_pair,
     save_inputs,
 )
+from mate_tf.pointr.clozes import cloze_cells
 from mate_tf.reading.text_files import complete_text_file, read_json
 from mate_tf.records.conversion import Summary, convert_all
 from mate_tf.records.conversion_file import conversion_of
@@ -42,7 +43,7 @@ from mate_tf.serving.export import export_stored
 from mate_tf.serving.stored import run_model
 from mate_tf.tables.linked_table import LinkedTable
 from mate_tf.tables.table import Question, Table
-from mate_tf.training.config import FinetuningConfig
+from mate_tf.training.config import FinetuningConfig, SpanReadingTrainingConfig
 from mate_tf.training.examples import SPLITS
 from mate_tf.training.run import train_run
 
@@ -95,8 +96,8 @@ class Pipeline:
         task = TASKS[self.source.task]._replace(supervise=supervise_linked, expand=inputs.expand)
         length = self.config.point.max_seq_length
         features = FeatureConfig(max_seq_length=length, trim_cells=True, drop_rows_to_fit=True)
-        folder, names = self.directory / "point_data", list(self.source.splits)
-        self._prepare(folder, self.source.task, features, names)
+        names = list(self.source.splits)
+        folder = self._prepare("point", self.source.task, features, names)
         reports = []
         locations: dict[str, Location] = {}
 
@@ -115,10 +116,12 @@ class Pipeline:
         return "\n".join(reports)
 
     def _prepare(
-        self, folder: pathlib.Path, task: str, features: FeatureConfig, names: list[str]
-    ) -> None:
+        self, stage: str, task: str, features: FeatureConfig, names: list[str]
+    ) -> pathlib.Path:
+        folder = self.directory / f"{stage}_data"
         conversion = conversion_of(task, features, self.vocab_file, None)
         prepare_folder(folder, conversion, names, self.vocab_file)
+        return folder
 
     def _write(
         self,
@@ -155,35 +158,63 @@ class Pipeline:
         FileNotFoundError if there are no records yet; ValueError as of `train_run`.
         """
         self._read_locations("train")
-        return self._train("point", self.config.point, POINTER, init_checkpoint)
+        self._train("point", self.config.point, init_checkpoint)
+        report = self._export("point", self.config.point, POINTER)
+        save_inputs(self.directory / MODEL, self.config.inputs)
+        return report
+
+    def clozes(self, init_checkpoint: str | None = None) -> str:
+        """Trains the reader on sentences of passages without a name or a number (`cloze_cells`).
+
+        Nothing if the config has none of it; ValueError as of `train_run`.
+        """
+        config = self.config.clozes
+        if config is None:
+            return "clozes: none in this config"
+        write, reports = self._cells_writer("clozes", config), []
+        for name in SPLITS:
+            tables = {linked.table.table_id: linked for linked, _ in self.source.read(name)}
+            reports.append(write(name, cloze_cells(tables.values())))
+        self._train("clozes", config, init_checkpoint)
+        return "\n".join(reports)
 
     def read(self, init_checkpoint: str | None = None) -> str:
         """Trains the reader on cells that the exported pointer ranks, and exports it (4.2).
 
-        FileNotFoundError if there is no pointer yet; ValueError as of `point`.
+        It starts from what it learned of clozes, if the config has them, or else from weights.
+        FileNotFoundError if there is no pointer, or no such run, yet; ValueError as of `point`.
         """
         self._check_exported(POINTER)
         config = self.config.read
-        features = FeatureConfig(
-            max_seq_length=config.max_seq_length, trim_cells=True, label_answer_spans=True
-        )
+        options: dict[str, Any] = {}
+        if self.config.clozes is not None:
+            init_checkpoint, options = str(self.directory / "clozes"), {"reset_heads": False}
+            _check_done("clozes", self.directory / "clozes" / "checkpoint")
         with self.scope():
             pointer = load_pointer(self.directory / MODEL, num_alternatives=_RANKED - 1)
-        folder = self.directory / "read_data"
-        self._prepare(folder, "JSONL", features, list(SPLITS))
-        reports = []
+        write, reports = self._cells_writer("read", config), []
         for name in SPLITS:
             locations = self._read_locations(name)
             pairs = (
                 one for one in self.source.read(name) if locations[one[1].question_id] in _READABLE
             )
-            cells = reading_cells(pointer.point_all(pairs))
-            longest = config.task.max_span_length
-            reports.append(self._write(folder, name, TASKS["JSONL"], features, cells, longest))
+            reports.append(write(name, reading_cells(pointer.point_all(pairs))))
             unread = Counter(it for it in locations.values() if it not in _READABLE)
             reports += [f"  not read: {count} {location}" for location, count in unread.items()]
-        reports.append(self._train("read", config, READER, init_checkpoint))
-        return "\n".join(reports)
+        self._train("read", config, init_checkpoint, **options)
+        return "\n".join([*reports, self._export("read", config, READER)])
+
+    def _cells_writer(
+        self, stage: str, config: SpanReadingTrainingConfig
+    ) -> Callable[[str, Iterable[tuple[Table, Question]]], str]:
+        """A function that writes a split's cells with passages, as the reader sees them."""
+        length = config.max_seq_length
+        features = FeatureConfig(max_seq_length=length, trim_cells=True, label_answer_spans=True)
+        folder = self._prepare(stage, "JSONL", features, list(SPLITS))
+        longest = config.task.max_span_length
+        return lambda name, cells: self._write(
+            folder, name, TASKS["JSONL"], features, cells, longest
+        )
 
     def evaluate(self, name: str) -> str:
         """Answers a split with the exported models, and scores the answers.
@@ -223,17 +254,19 @@ class Pipeline:
         _check_done(stage, self.directory / MODEL / stage / "saved_model.pb")
 
     def _train(
-        self, stage: str, config: FinetuningConfig, exported: str, init_checkpoint: str | None
-    ) -> str:
-        """Trains on a stage's records and exports the best weights."""
-        run = self.directory / stage
+        self, stage: str, config: FinetuningConfig, init_checkpoint: str | None, **options: Any
+    ) -> None:
+        """Trains on a stage's records; weights to start from get a new head, by default."""
+        if init_checkpoint:
+            options = {"reset_heads": True} | options
         with self.scope():
-            options: Any = {"reset_heads": True} if init_checkpoint else {}
+            run = self.directory / stage
             train_run(config, self.directory / f"{stage}_data", run, init_checkpoint, **options)
-        stored = run_model(run, max_seq_length=config.max_seq_length)
+
+    def _export(self, stage: str, config: FinetuningConfig, exported: str) -> str:
+        """Exports the best weights of a stage."""
+        stored = run_model(self.directory / stage, max_seq_length=config.max_seq_length)
         export_stored(stored, self.directory / MODEL / exported)
-        if exported == POINTER:
-            save_inputs(self.directory / MODEL, self.config.inputs)
         return f"{stage}: exported the weights of step {stored.step} of {config.num_steps}"
 
 

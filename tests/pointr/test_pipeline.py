@@ -222,6 +222,20 @@ def test_another_config_and_a_folder_within_the_input_are_refused(copied, pipeli
         pipeline(f"{source.directory}/out")
 
 
+def test_the_reader_may_learn_from_passages_first(pipeline, copied):
+    config = dataclasses.replace(CONFIG, clozes=UNTRAINED.read)
+    stages = pipeline(copied, config)
+    with pytest.raises(FileNotFoundError, match=r"stage 'clozes' .* run that stage first"):
+        stages.read()
+    made = stages.clozes()
+    assert "train: " in made and "dev: " in made
+    shutil.rmtree(copied / "read")
+    assert f"read: exported the weights of step {STEPS} of {STEPS}" in stages.read()
+    inputs = json.loads((copied / "read" / "inputs.json").read_text(encoding="utf-8"))
+    assert str(copied / "clozes") in json.dumps(inputs)
+    assert pipeline(copied).clozes() == "clozes: none in this config"
+
+
 @cases("stage, first", ("point", "create"), ("read", "point"), ("evaluate", "create"))
 def test_a_stage_names_the_one_before_it(pipeline, tmp_path, stage, first):
     arguments = ("dev",) if stage == "evaluate" else ()
