@@ -158,8 +158,8 @@ class Pipeline:
         FileNotFoundError if there are no records yet; ValueError as of `train_run`.
         """
         self._read_locations("train")
-        self._train("point", self.config.point, init_checkpoint)
-        report = self._export("point", self.config.point, POINTER)
+        self._train(POINTER, self.config.point, init_checkpoint)
+        report = self._export(POINTER, self.config.point)
         save_inputs(self.directory / MODEL, self.config.inputs)
         return report
 
@@ -186,9 +186,9 @@ class Pipeline:
         """
         self._check_exported(POINTER)
         config = self.config.read
-        options: dict[str, Any] = {}
-        if self.config.clozes is not None:
-            init_checkpoint, options = str(self.directory / "clozes"), {"reset_heads": False}
+        is_first = self.config.clozes is None
+        if not is_first:
+            init_checkpoint = str(self.directory / "clozes")
             _check_done("clozes", self.directory / "clozes" / "checkpoint")
         with self.scope():
             pointer = load_pointer(self.directory / MODEL, num_alternatives=_RANKED - 1)
@@ -201,8 +201,8 @@ class Pipeline:
             reports.append(write(name, reading_cells(pointer.point_all(pairs))))
             unread = Counter(it for it in locations.values() if it not in _READABLE)
             reports += [f"  not read: {count} {location}" for location, count in unread.items()]
-        self._train("read", config, init_checkpoint, **options)
-        return "\n".join([*reports, self._export("read", config, READER)])
+        self._train(READER, config, init_checkpoint, reset_heads=is_first)
+        return "\n".join([*reports, self._export(READER, config)])
 
     def _cells_writer(
         self, stage: str, config: SpanReadingTrainingConfig
@@ -254,19 +254,22 @@ class Pipeline:
         _check_done(stage, self.directory / MODEL / stage / "saved_model.pb")
 
     def _train(
-        self, stage: str, config: FinetuningConfig, init_checkpoint: str | None, **options: Any
+        self,
+        stage: str,
+        config: FinetuningConfig,
+        init_checkpoint: str | None,
+        reset_heads: bool = True,
     ) -> None:
         """Trains on a stage's records; weights to start from get a new head, by default."""
-        if init_checkpoint:
-            options = {"reset_heads": True} | options
+        options: Any = {"reset_heads": reset_heads} if init_checkpoint else {}
         with self.scope():
             run = self.directory / stage
             train_run(config, self.directory / f"{stage}_data", run, init_checkpoint, **options)
 
-    def _export(self, stage: str, config: FinetuningConfig, exported: str) -> str:
+    def _export(self, stage: str, config: FinetuningConfig) -> str:
         """Exports the best weights of a stage."""
         stored = run_model(self.directory / stage, max_seq_length=config.max_seq_length)
-        export_stored(stored, self.directory / MODEL / exported)
+        export_stored(stored, self.directory / MODEL / stage)
         return f"{stage}: exported the weights of step {stored.step} of {config.num_steps}"
 
 
