@@ -122,8 +122,12 @@ def at(point: str, count: int, happens: Callable[[], Any]) -> None:
     setattr(owner, name, function)
 
 
-def kill() -> None:
-    os.kill(os.getpid(), signal.SIGKILL)
+def kill(delay: float = 0.0) -> None:
+    """Kills this process, which goes on for some seconds first."""
+    if delay:
+        threading.Timer(delay, kill).start()
+    else:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 def terminate(times: int = 1) -> None:
@@ -131,17 +135,9 @@ def terminate(times: int = 1) -> None:
         os.kill(os.getpid(), signal.SIGTERM)
 
 
-def run_killed(model_dir: pathlib.Path, point: str, count: int, delay: float) -> None:
-    """The run, killed some seconds after a point was reached."""
-    at(point, count, threading.Timer(delay, kill).start if delay else kill)
-    run(model_dir)
-
-
-def run_terminated(
-    model_dir: pathlib.Path, count: int, times: int = 1, point: str = "step"
-) -> None:
-    """The run, asked to end at a point that it comes to for a time, by default its step."""
-    at(point, count, lambda: terminate(times))
+def run_until(model_dir: pathlib.Path, point: str, count: int, happens: Callable) -> None:
+    """The run, to which something happens at a point that it comes to for the n-th time."""
+    at(point, count, happens)
     run(model_dir)
 
 
@@ -211,27 +207,14 @@ def run_on_full_disk(
 
 
 def run_worker(
-    model_dir: pathlib.Path, hosts: list[str], index: int, happens_at: Callable[[], None]
+    model_dir: pathlib.Path, hosts: list[str], index: int, step: int, happens: Callable
 ) -> None:
-    """The run of one of several workers, to which something happens before it begins."""
+    """The run of one of several workers, to which something happens at a step; at 0 nothing."""
     cluster = {"cluster": {"worker": hosts}, "task": {"type": "worker", "index": index}}
     os.environ["TF_CONFIG"] = json.dumps(cluster)
     with tf.distribute.MultiWorkerMirroredStrategy().scope():
-        happens_at()
         try:
-            run(model_dir)
+            run_until(model_dir, "step", step, happens)
         except ConnectionError as error:
             (model_dir / "message").write_text(str(error))
             raise SystemExit(3) from error
-
-
-def kill_at_step(step: int) -> None:
-    at("step", step, kill)
-
-
-def terminate_at_step(step: int) -> None:
-    at("step", step, terminate)
-
-
-def nothing() -> None:
-    """Happens to the other worker."""

@@ -2,6 +2,7 @@
 
 import functools
 import random
+import shutil
 import signal
 
 import numpy as np
@@ -25,11 +26,30 @@ def whole(tmp_path_factory):
     return model_dir
 
 
-def terminated(model_dir, count=7, times=1, point="step"):
-    """The exit code of a run that is asked to end."""
-    process = forked.start(fault_runs.run_terminated, model_dir, count, times, point)
+def until(model_dir, point, count, happens):
+    """The exit code of a run to which something happens."""
+    process = forked.start(fault_runs.run_until, model_dir, point, count, happens)
     process.join()
     return process.exitcode
+
+
+@pytest.fixture
+def ended(tmp_path, ended_at_step_7):
+    """The folder of a run that SIGTERM ended at step 7."""
+    return shutil.copytree(ended_at_step_7, tmp_path / "run")
+
+
+@pytest.fixture(scope="module")
+def ended_at_step_7(tmp_path_factory):
+    model_dir = tmp_path_factory.mktemp("ended")
+    assert until(model_dir, "step", 7, fault_runs.terminate) == 128 + signal.SIGTERM
+    return model_dir
+
+
+def assert_goes_on(model_dir, whole):
+    """The run, started again, ends like one that nothing happens to."""
+    forked.finish(forked.start(fault_runs.run, model_dir))
+    assert_same_end(model_dir, whole)
 
 
 def assert_same_end(model_dir, whole):
@@ -52,28 +72,33 @@ def test_killed_at_random_moments_a_run_ends_with_the_weights_of_a_whole_one(who
         # In the middle of a step or of writing; or at the point itself.
         delay = choice.uniform(0.0, 0.03) if point in ("step", "save") else 0.0
         count = choice.randint(1, 4)
-        process = forked.start(fault_runs.run_killed, tmp_path, point, count, delay)
-        process.join()
-        assert process.exitcode == -signal.SIGKILL
+        kill = functools.partial(fault_runs.kill, delay)
+        assert until(tmp_path, point, count, kill) == -signal.SIGKILL
     (tmp_path / "checkpoint.tmp0").touch()  # of a list that was being written
-    forked.finish(forked.start(fault_runs.run, tmp_path))
-    assert_same_end(tmp_path, whole)
+    assert_goes_on(tmp_path, whole)
 
 
-@pytest.mark.parametrize("point", ["step", "evaluation"])
-def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(whole, tmp_path, point):
-    """While the end is evaluated, it ends what comes after the run."""
+def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(whole, ended):
+    assert (ended / "ckpt-7.index").exists() and not (ended / "end.npz").exists()
+    assert_goes_on(ended, whole)
+    actual, expected = (scalars(folder / "train") for folder in (ended, whole))
+    assert {"loss", "learning_rate", "gradient_norm"} < expected.keys()
+    for tag in ("loss", "learning_rate", "gradient_norm"):
+        assert actual[tag] == pytest.approx(expected[tag], rel=1e-6), tag
+
+
+def test_sigterm_while_the_end_is_evaluated_ends_what_comes_after_the_run(whole, tmp_path):
     last = len((whole / "evaluations.jsonl").read_text().splitlines())
-    count = 7 if point == "step" else last
-    assert terminated(tmp_path, count, point=point) == 128 + signal.SIGTERM
-    assert (tmp_path / f"ckpt-{7 if point == 'step' else CONFIG.num_steps}.index").exists()
+    asked = until(tmp_path, "evaluation", last, fault_runs.terminate)
+    assert asked == 128 + signal.SIGTERM
+    assert (tmp_path / f"ckpt-{CONFIG.num_steps}.index").exists()
     assert not (tmp_path / "end.npz").exists()
-    forked.finish(forked.start(fault_runs.run, tmp_path))
-    assert_same_end(tmp_path, whole)
+    assert_goes_on(tmp_path, whole)
 
 
 def test_a_second_sigterm_ends_at_once(tmp_path):
-    assert terminated(tmp_path, times=2) == -signal.SIGTERM
+    twice = functools.partial(fault_runs.terminate, 2)
+    assert until(tmp_path, "step", 7, twice) == -signal.SIGTERM
     assert not (tmp_path / "ckpt-7.index").exists()
 
 
@@ -105,56 +130,45 @@ def test_a_full_disk_leaves_the_last_checkpoint_from_which_the_run_goes_on(whole
     assert_same_end(copy, whole)
 
 
-def finished_workers(model_dir, *happenings):
-    """Two workers that have ended, to each of which something happened."""
-    hosts = [f"localhost:{forked.free_port()}" for _ in happenings]
+def finished_workers(model_dir, steps=(0, 0), happens=fault_runs.kill):
+    """The exit codes of two workers, to each of which something happened at its step, if any."""
+    hosts = [f"localhost:{forked.free_port()}" for _ in steps]
     workers = [
-        forked.start(fault_runs.run_worker, model_dir, hosts, index, happening)
-        for index, happening in enumerate(happenings)
+        forked.start(fault_runs.run_worker, model_dir, hosts, index, step, happens)
+        for index, step in enumerate(steps)
     ]
     for worker in workers:
         worker.join()
-    return workers
+    return [worker.exitcode for worker in workers]
 
 
 @pytest.fixture(scope="module")
 def whole_of_two(tmp_path_factory):
     """A run of two workers that nothing happens to."""
     model_dir = tmp_path_factory.mktemp("whole_of_two")
-    workers = finished_workers(model_dir, *[fault_runs.nothing] * 2)
-    assert [worker.exitcode for worker in workers] == [0, 0]
+    assert finished_workers(model_dir) == [0, 0]
     return model_dir
 
 
-def assert_goes_on(model_dir, whole_of_two):
-    """The two workers, started again, end with the weights of those that nothing happens to."""
-    workers = finished_workers(model_dir, *[fault_runs.nothing] * 2)
-    assert [worker.exitcode for worker in workers] == [0, 0]
-    assert_same_end(model_dir, whole_of_two)
-
-
 @pytest.mark.medium
-@pytest.mark.parametrize("lost", [0, 1])
-def test_a_lost_worker_ends_the_other_and_both_go_on(whole_of_two, tmp_path, lost):
-    happenings = [fault_runs.nothing] * 2
-    happenings[lost] = functools.partial(fault_runs.kill_at_step, 8)
-    workers = finished_workers(tmp_path, *happenings)
-    assert workers[lost].exitcode == -signal.SIGKILL
-    assert workers[1 - lost].exitcode == 3
+@cases("steps, codes", ((8, 0), [-signal.SIGKILL, 3]), ((0, 8), [3, -signal.SIGKILL]))
+def test_a_lost_worker_ends_the_other_and_both_go_on(whole_of_two, tmp_path, steps, codes):
+    assert finished_workers(tmp_path, steps) == codes
     message = (tmp_path / "message").read_text()
     (tmp_path / "message").unlink()
     assert "expected all workers to answer" in message
     assert "the checkpoint of step 6" in message
-    assert_goes_on(tmp_path, whole_of_two)
+    assert finished_workers(tmp_path) == [0, 0]
+    assert_same_end(tmp_path, whole_of_two)
 
 
 @pytest.mark.medium
 def test_sigterm_to_one_worker_ends_all_at_the_same_step(whole_of_two, tmp_path):
-    asked = functools.partial(fault_runs.terminate_at_step, 7)
-    workers = finished_workers(tmp_path, fault_runs.nothing, asked)
-    assert [worker.exitcode for worker in workers] == [128 + signal.SIGTERM] * 2
+    codes = finished_workers(tmp_path, (0, 7), fault_runs.terminate)
+    assert codes == [128 + signal.SIGTERM] * 2
     assert (tmp_path / "ckpt-7.index").exists()
-    assert_goes_on(tmp_path, whole_of_two)
+    assert finished_workers(tmp_path) == [0, 0]
+    assert_same_end(tmp_path, whole_of_two)
 
 
 def test_a_checkpoint_of_another_model_is_refused(tmp_path):
@@ -165,37 +179,20 @@ def test_a_checkpoint_of_another_model_is_refused(tmp_path):
         train(task, CONFIG, tmp_path)
 
 
-def test_without_a_list_or_with_one_of_lost_files_the_newest_whole_checkpoint_goes_on(
-    whole, tmp_path
-):
-    terminated(tmp_path)
-    for damage in ("text", "no list", "lost files"):
-        if damage == "text":
-            (tmp_path / "checkpoint").write_text("model_check")
-        elif damage == "no list":
-            (tmp_path / "checkpoint").unlink()
-        else:
-            for file in tmp_path.glob("ckpt-7.*"):
-                file.unlink()
-        expected = 6 if damage == "lost files" else 7
-        assert latest_checkpoint(tmp_path) == str(tmp_path / f"ckpt-{expected}")
-    forked.finish(forked.start(fault_runs.run, tmp_path))
-    assert_same_end(tmp_path, whole)
+def test_without_a_list_or_with_one_of_lost_files_the_newest_whole_checkpoint_goes_on(whole, ended):
+    (ended / "checkpoint").write_text("model_check")
+    assert latest_checkpoint(ended) == str(ended / "ckpt-7")
+    (ended / "checkpoint").unlink()
+    assert latest_checkpoint(ended) == str(ended / "ckpt-7")
+    for file in ended.glob("ckpt-7.*"):
+        file.unlink()
+    assert latest_checkpoint(ended) == str(ended / "ckpt-6")
+    assert_goes_on(ended, whole)
 
 
 @pytest.mark.parametrize("kind", ["index", "data-00000-of-00001"])
-def test_a_damaged_checkpoint_is_named_with_what_to_do(tmp_path, kind):
-    terminated(tmp_path)
-    file = tmp_path / f"ckpt-7.{kind}"
+def test_a_damaged_checkpoint_is_named_with_what_to_do(ended, kind):
+    file = ended / f"ckpt-7.{kind}"
     file.write_bytes(file.read_bytes()[:-20])
     with pytest.raises(ValueError, match=r"a whole checkpoint in .*ckpt-7, .*remove its files"):
-        train(fault_runs.make_task(), CONFIG, tmp_path)
-
-
-def test_a_point_in_tensorboard_is_that_of_a_run_that_sigterm_did_not_end(whole, tmp_path):
-    terminated(tmp_path)
-    forked.finish(forked.start(fault_runs.run, tmp_path))
-    actual, expected = (scalars(folder / "train") for folder in (tmp_path, whole))
-    assert {"loss", "learning_rate", "gradient_norm"} < expected.keys()
-    for tag in ("loss", "learning_rate", "gradient_norm"):
-        assert actual[tag] == pytest.approx(expected[tag], rel=1e-6), tag
+        train(fault_runs.make_task(), CONFIG, ended)
