@@ -255,8 +255,8 @@ def with_progress(items: Iterable, name: str | None, unit: str, total: int | Non
     from rich.progress import track
 
     console = Console(stderr=True)
-    is_hidden = not console.is_terminal
-    return track(items, name or f"{unit}s", total, console=console, disable=is_hidden)
+    name = name or f"{unit}s"
+    return track(items, name, total, console=console, disable=not console.is_terminal)
 
 
 def answers(
@@ -379,10 +379,9 @@ def is_ours_or_serious(record: logging.LogRecord) -> bool:
 
 @contextlib.contextmanager
 def showing_logs(with_progress: bool = False) -> Iterator[None]:
-    """Shows what is logged: warnings on standard error, in a line each.
+    """Shows what is logged: warnings on standard error, and progress on standard output if asked.
 
-    Args:
-        with_progress: whether progress is shown too, on standard output.
+    Each is a line.
     """
     from absl import logging as absl_logging
 

@@ -74,11 +74,7 @@ _NOT_OF_POINTR = {
 
 
 def files_of(paths: Sequence[str]) -> list[pathlib.Path]:
-    """The files at some paths: themselves, and the tables in folders by their endings.
-
-    Raises:
-        FileNotFoundError: if a folder holds no such file.
-    """
+    """The files at some paths, and the tables in folders; FileNotFoundError if one has none."""
     files: dict[pathlib.Path, None] = {}
     for path in map(pathlib.Path, paths):
         inside = [path]
@@ -116,8 +112,7 @@ class Library:
     def read(cls, paths: Sequence[str], options: ReadOptions) -> "Library":
         """Reads the tables of files and folders; a file of a folder may hold none.
 
-        Raises:
-            OSError, ValueError: if a file cannot be read that was named itself; or none can.
+        OSError or ValueError if a file cannot be read that was named itself, or none can.
         """
         tables, unread = [], []
         for file in files_of(paths):
@@ -148,10 +143,8 @@ class Library:
     def nearest(self, question: str) -> list[tuple[Table, float]]:
         """The tables most like a question by BM25 (Robertson and Zaragoza, 2009), best first.
 
-        Each comes with its likeness as a share of the best one's.
-
-        Raises:
-            ModuleNotFoundError: without the extra "search".
+        Each comes with its likeness as a share of the best one's. ModuleNotFoundError without the
+        extra "search".
         """
         bm25s, index = self._index
         words = bm25s.tokenize(question, show_progress=False)
@@ -165,11 +158,7 @@ class Library:
         """The best answer to a question over the nearest tables, and its table.
 
         A score says how likely the answer is right if it is the right table. So it is multiplied
-        with the table's likeness.
-
-        Raises:
-            ModuleNotFoundError: as `nearest`.
-            ValueError: if none of these tables takes the question.
+        with the table's likeness. ValueError if none of these tables takes the question.
         """
         nearest = self.nearest(question.text)
         results = [*predictor.answer_all((table, question) for table, _ in nearest)]
@@ -212,7 +201,8 @@ def add_arguments(parser: Any) -> None:
 
 def run(options: argparse.Namespace) -> int:
     """Answers the questions; EPILOG says what it returns."""
-    paths, questions = _paths_first(options.table, options.questions)
+    more_paths = [*itertools.takewhile(is_path, options.questions)]
+    paths, questions = [options.table, *more_paths], options.questions[len(more_paths) :]
     for question in questions:
         if not question.strip():
             raise ValueError("expected a question, got an empty one")
@@ -230,8 +220,7 @@ def run(options: argparse.Namespace) -> int:
     from mate_tf.command_line.drawing import Paper
 
     is_typed = not questions and sys.stdin.isatty() and sys.stdout.isatty()
-    more = _FULL if is_typed else "--full"
-    paper = Paper.stdout(options.full, options.markdown, more)
+    paper = Paper.stdout(options.full, options.markdown, _FULL if is_typed else "--full")
     with contextlib.ExitStack() as stack:
         with arguments.waiting("Loading the model"):
             stack.enter_context(showing_logs())
@@ -244,12 +233,6 @@ def run(options: argparse.Namespace) -> int:
             return _ask(predictor, library, questions, options, paper, False)
         lines = _typed(library, paper) if is_typed else _lines()
         return _ask(predictor, library, lines, options, paper, is_typed)
-
-
-def _paths_first(first: str, others: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Paths and questions: behind the first path, what is one or is named like a file's."""
-    more = [*itertools.takewhile(is_path, others)]
-    return [first, *more], [*others[len(more) :]]
 
 
 def is_path(text: str) -> bool:

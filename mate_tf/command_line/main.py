@@ -52,14 +52,11 @@ exit status of every command:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs the command with arguments, by default those of the process.
+    """Runs the command with arguments, by default those of the process; returns the exit status.
 
-    Returns:
-        The exit status: the subcommand's own; 1 if what the user gave cannot be used, after one
-        sentence on standard error; 130 after Ctrl-C; 141 if nobody reads the output.
-
-    Raises:
-        SystemExit: with 2 if the arguments are wrong, with 0 after --help.
+    That is the subcommand's own; 1 if what the user gave cannot be used, after one sentence on
+    standard error; 130 after Ctrl-C; 141 if nobody reads the output. SystemExit with 2 if the
+    arguments are wrong, with 0 after --help.
     """
     silence_tensorflow()
     for name in ("stdin", "stdout", "stderr"):

@@ -181,9 +181,8 @@ def load_options_of(options: argparse.Namespace) -> dict[str, Any]:
 def use_inputs_of_run(options: argparse.Namespace) -> None:
     """Sets data and first weights that are not given to those of the run in --config.
 
-    Raises:
-        FileNotFoundError: if the run does not say what it was made from.
-        ValueError: if there is no data, and the config is no run.
+    FileNotFoundError if the run does not say what it was made from; ValueError if there is no data,
+    and the config is no run.
     """
     from mate_tf.training.run import load_inputs
     from mate_tf.training.starting_points import run_folder

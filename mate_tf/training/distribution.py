@@ -14,14 +14,13 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
 from mate_tf.tables.drawing import up_to
 
-StrategyName = Literal["auto", "one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
     "one_device": ("num_gpus",),
@@ -37,7 +36,7 @@ Batch = Mapping[str, tf.Tensor]
 
 
 def make_strategy(
-    name: StrategyName = "auto",
+    name: str = "auto",
     *,
     num_gpus: int | None = None,
     num_virtual_cpus: int | None = None,
@@ -93,7 +92,7 @@ def make_strategy(
     return tf.distribute.MirroredStrategy([f"GPU:{index}" for index in range(num_gpus)])
 
 
-def _fitting(given: set[str], num_gpus: int | None) -> StrategyName:
+def _fitting(given: set[str], num_gpus: int | None) -> str:
     """The strategy that reads the given options, or that makes use of all GPUs."""
     if given & {"worker_hosts", "task_index"} or len(workers_of_environment()) > 1:
         return "multi_worker_mirrored"
@@ -170,9 +169,9 @@ def workers_of_environment() -> list[str]:
 
 
 def _configure_workers(worker_hosts: str | None, task_index: int | None) -> None:
-    if worker_hosts is None and task_index is None and workers_of_environment():
-        return
     if worker_hosts is None:
+        if task_index is None and workers_of_environment():
+            return
         raise ValueError(
             "expected worker_hosts and task_index, or TF_CONFIG, with the strategy "
             "multi_worker_mirrored"

@@ -80,7 +80,7 @@ def train_run(
     model_dir: pathlib.Path,
     init_checkpoint: str | None = None,
     *,
-    on_begin: Callable[[], None] | None = None,
+    on_begin: Callable[[], None] = lambda: None,
     **load_options,
 ) -> dict[str, float]:
     """Trains as the config says, or goes on where the run in the folder stopped.
@@ -129,7 +129,7 @@ def train_run(
             save_inputs(inputs, model_dir, begins, may_differ=config.skip_corrupt)
             with complete_file(model_dir / "vocab.txt") as unfinished:
                 tf.io.gfile.copy(str(vocab_file), unfinished)
-            if begins and on_begin is not None:
+            if begins:
                 on_begin()
         logging.info("%s", describe_devices(config.dtype))
         has_start = bool(init_checkpoint) and not load_options.get("reset_heads")
@@ -215,8 +215,8 @@ def save_inputs(
         + (" with new heads" if one.reset_heads else "")
         for one in (there, inputs)
     )
-    whole = absolute(given)  # as paths on this machine are stored
-    if first not in (here, here.replace(given, whole, 1)):
+    # As paths on this machine are stored.
+    if first not in (here, here.replace(given, absolute(given), 1)):
         raise ValueError(
             f"expected the first weights that the run in {model_dir} began with, {first}, got "
             f"{here}; choose another folder for the run, or name no weights to go on with it"

@@ -209,22 +209,21 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
     if not has_conversion(data_dir):
         return config
     conversion = read_conversion(data_dir)
-    is_classifier = isinstance(config, ClassificationTrainingConfig)
+    changes: dict[str, Any] = {}
     if conversion.pretraining is None and has_questions(data_dir, "train"):
+        is_classifier = isinstance(config, ClassificationTrainingConfig)
         read = read_questions(data_dir, "train")
         most = None if is_classifier else _MANY_QUESTIONS
         classes = [question.class_index or 0 for _, question in itertools.islice(read, most)]
         share = min(len(classes) / _MANY_QUESTIONS, 1.0)
         num_steps = max(round(config.num_steps * share**0.6), 40)
-        interval = min(config.eval_interval, num_steps)
-        config = dataclasses.replace(config, num_steps=num_steps, eval_interval=interval)
+        changes = dict(num_steps=num_steps, eval_interval=min(config.eval_interval, num_steps))
         if isinstance(config, TableQATrainingConfig):
             known_share = _KNOWN_SHARE if from_default else 0.0
             num_steps = round(num_steps / (1 - known_share))
             dev = read_questions(data_dir, "dev") if has_questions(data_dir, "dev") else iter(())
             num_dev = sum(1 for _ in itertools.islice(dev, config.eval_questions))
-            config = dataclasses.replace(
-                config,
+            changes = dict(
                 num_steps=num_steps,
                 eval_interval=math.ceil(num_steps / _NUM_EVALUATIONS),
                 early_stopping_loss=_LEARNED,
@@ -236,12 +235,12 @@ def fitted(name: str, data_dir: str | pathlib.Path, from_default: bool = True) -
         if is_classifier:
             classes += [q.class_index or 0 for _, q in read_questions(data_dir, "dev")]
             task = dataclasses.replace(config.task, num_classes=max(2, 1 + max(classes)))
-            config = dataclasses.replace(config, task=task)
+            changes["task"] = task
     length = conversion.features.max_seq_length
     if length is not None:
         buckets = tuple(bucket for bucket in config.length_buckets if bucket < length)
-        config = dataclasses.replace(config, max_seq_length=length, length_buckets=buckets)
-    return config
+        changes |= {"max_seq_length": length, "length_buckets": buckets}
+    return dataclasses.replace(config, **changes)
 
 
 def make_config(name: str, architecture: str | None, overrides: list[str]) -> Any:
