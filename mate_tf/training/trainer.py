@@ -26,6 +26,7 @@ from mate_tf.training.optimizer import BertAdamW
 orbit = import_extra("orbit", "train", "to train")
 _AbstractTrainer: Any = orbit.AbstractTrainer
 _KNOWN = "known_loss"
+_LINE_SECONDS = 5.0  # between lines that report steps
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,11 +118,8 @@ class Progress:
     SIGTERM ended, which belong to the next summary.
     """
 
-    def __init__(
-        self, num_steps: int, seconds: float = 5.0, clock: Callable[[], float] = time.monotonic
-    ):
+    def __init__(self, num_steps: int, clock: Callable[[], float] = time.monotonic):
         self._num_steps = num_steps  # of the whole run
-        self._seconds = seconds
         self._clock = clock
         self._began = clock()
         self._steps_done = 0
@@ -143,7 +141,7 @@ class Progress:
         """Takes the metrics of a step, whose number counts from 1."""
         self._steps.append(metrics)
         self._steps_done += 1
-        if self._clock() - self._line_started >= self._seconds:
+        if self._clock() - self._line_started >= _LINE_SECONDS:
             means = self._summary(self._steps[self._num_logged :], self._line_started)
             logging.info("%s", self._format(step, means))
             self._num_logged, self._line_started = len(self._steps), self._clock()

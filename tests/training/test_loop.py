@@ -3,6 +3,7 @@
 import dataclasses
 import logging
 import shutil
+import types
 
 import numpy as np
 import pytest
@@ -81,42 +82,46 @@ def test_a_resumed_run_equals_one_that_was_not_interrupted(tmp_path, stop, confi
     train(resumed, config, tmp_path / "resumed")
 
     assert_same(resumed.model.variables, whole.model.variables)
-    best = [make_task().model, make_task().model]
-    step = restored_step(best[0], tmp_path / "whole")
-    assert restored_step(best[1], tmp_path / "resumed") == step
-    assert_same(best[1].weights, best[0].weights)
+    best = make_task().model
+    assert_kept(tmp_path / "resumed", restored_step(best, tmp_path / "whole"), best.weights)
     evaluations = [(tmp_path / n / "evaluations.jsonl").read_text() for n in ("whole", "resumed")]
     assert evaluations[0] == evaluations[1]
 
 
-def watched(task, scores):
+def watched(task, scores, losses=()):
     """The task with scores of its evaluations, and the weights that each of them sees."""
-    remaining, seen = iter(scores), []
+    remaining, seen = zip(scores, losses, strict=True) if losses else zip(scores, strict=True), []
 
     def evaluate():
         seen.append([weight.numpy() for weight in task.model.weights])
-        return {"accuracy": next(remaining)}
+        return dict(zip(("accuracy", "loss"), next(remaining), strict=False))
 
     return dataclasses.replace(task, evaluate=evaluate), seen
 
 
-def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, caplog):
+def assert_kept(folder, step, weights):
+    model = make_task().model
+    assert restored_step(model, folder) == step
+    assert_same(model.weights, weights)
+
+
+@pytest.fixture
+def log(caplog):
+    caplog.set_level(logging.INFO, "absl")
+    return caplog
+
+
+def test_the_best_evaluation_is_kept_with_its_weights(tmp_path, log):
     task, seen = watched(make_task(), [0.25, 0.75, 0.5])
-    config = dataclasses.replace(CONFIG, keep_checkpoints=1)
     calibration = tmp_path / CALIBRATION_FILE
     calibration.write_text("of weights before")
-    with caplog.at_level(logging.INFO, logger="absl"):
-        train(task, config, tmp_path)
+    train(task, dataclasses.replace(CONFIG, keep_checkpoints=1), tmp_path)
     assert best_evaluation(tmp_path, "accuracy")["step"] == 8
     assert not calibration.exists()
-    lines = [record.getMessage() for record in caplog.records]
-    last = [line for line in lines if line.startswith("step 12 evaluation: ")]
-    assert last[0].endswith("accuracy 0.5000  (accuracy: best 0.7500 at step 8)")
-
-    again = make_task().model
-    assert restored_step(again, tmp_path) == 8
-    assert_same(again.weights, seen[1])
-    assert not np.array_equal(again.hidden.kernel.numpy(), task.model.hidden.kernel.numpy())
+    (last,) = (line for line in log.messages if line.startswith("step 12 evaluation: "))
+    assert last.endswith("accuracy 0.5000  (accuracy: best 0.7500 at step 8)")
+    assert_kept(tmp_path, 8, seen[1])
+    assert not np.array_equal(seen[1][0], task.model.weights[0].numpy())
 
 
 def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_them(tmp_path):
@@ -131,52 +136,34 @@ def test_moving_averages_are_evaluated_and_kept_and_training_goes_on_without_the
 
     task, evaluated = watched(make_task(), [1.0, 2.0, 3.0, 4.0])
     train(task, dataclasses.replace(each_step, ema_decay=decay), tmp_path / "averaging")
-    again = make_task().model
-    assert restored_step(again, tmp_path / "averaging") == 4
     assert_same(evaluated[-1], averages, rtol=0, atol=1e-6)  # sums of weights of about 1
-    assert_same(again.weights, evaluated[-1])
+    assert_kept(tmp_path / "averaging", 4, evaluated[-1])
     assert_same(task.model.weights, plain.model.weights)
 
 
 @cases(
-    "scores, says, kept",
-    ([0.5, 0.25, 0.75, 0.5], "start 0.5000; best 0.7500 after step 8", 8),
-    ([0.5, 0.25, 0.5, 0.25], "start 0.5000; none is better", 0),
-)
-@pytest.mark.parametrize("ema_decay", [None, 0.5])
-def test_the_start_is_kept_where_nothing_is_better(tmp_path, caplog, scores, says, kept, ema_decay):
-    task, seen = watched(make_task(), scores)
-    start = [weight.numpy() for weight in task.model.weights]
-    config = dataclasses.replace(CONFIG, ema_decay=ema_decay)
-    with caplog.at_level(logging.INFO, logger="absl"):
-        train(task, config, tmp_path, evaluates_start=True)
-    assert_same(seen[0], start)
-    assert f"(accuracy: {says})" in caplog.records[-1].getMessage()
-    again = make_task().model
-    assert restored_step(again, tmp_path) == kept
-    assert_same(again.weights, seen[kept // 4])
-
-
-@cases(
-    "scores, losses, best",
+    "scores, losses, ema_decay, says, kept",
+    ([0.5, 0.25, 0.75, 0.5], (), None, "start 0.5000; best 0.7500 after step 8", 8),
+    ([0.5, 0.25, 0.5, 0.25], (), 0.5, "start 0.5000; none is better", 0),
     # The first is worse than the start, the second is within reach.
-    ([0.5, 0.4, 0.4, 0.3], [0.5, 0.75, 0.4, 0.3], 8),
-    ([0.5, 0.4, 0.4, 0.3], [0.5, 0.5, 0.5, 0.5], 0),
-    ([0.5, 1.0, 1.0, 1.0], [0.5, 0.5, 0.25, 0.25], 8),  # of equal ones
+    ([0.5, 0.4, 0.4, 0.3], [0.5, 0.75, 0.4, 0.3], 0.5, "after step 8, with a lower loss", 8),
+    ([0.5, 0.4, 0.4, 0.3], [0.5, 0.5, 0.5, 0.5], None, "start 0.5000; none is better", 0),
+    ([0.5, 1.0, 1.0, 1.0], [0.5, 0.5, 0.25, 0.25], None, "best 1.0000 after step 8", 8),
 )
-def test_a_lower_loss_decides_of_equals_or_where_the_start_is_hardly_better(
-    tmp_path, scores, losses, best
+def test_the_start_is_kept_where_nothing_is_better_by_score_or_else_by_loss(
+    tmp_path, log, scores, losses, ema_decay, says, kept
 ):
-    pairs = zip(scores, losses, strict=True)
-    task = dataclasses.replace(
-        make_task(), evaluate=lambda: dict(zip(("accuracy", "loss"), next(pairs), strict=True))
-    )
-    config = dataclasses.replace(CONFIG, start_tolerance=0.11)
+    task, seen = watched(make_task(), scores, losses)
+    start = [weight.numpy() for weight in task.model.weights]
+    tolerance = 0.11 if losses else 0.0
+    config = dataclasses.replace(CONFIG, ema_decay=ema_decay, start_tolerance=tolerance)
     train(task, config, tmp_path, evaluates_start=True)
-    assert restored_step(make_task().model, tmp_path) == best
+    assert_same(seen[0], start)
+    assert f"{says})" in log.messages[-1]
+    assert_kept(tmp_path, kept, seen[kept // 4])
 
 
-def test_training_ends_when_all_is_learned_and_an_evaluation_is_no_better(tmp_path, caplog):
+def test_training_ends_when_all_is_learned_and_an_evaluation_is_no_better(tmp_path, log):
     def run(limit, scores, folder):
         config = dataclasses.replace(CONFIG, early_stopping_loss=limit)
         train(make_task(evaluations=iter(scores)), config, folder)
@@ -185,9 +172,8 @@ def test_training_ends_when_all_is_learned_and_an_evaluation_is_no_better(tmp_pa
     assert run(1e-9, [2.0, 1.0, 1.0], tmp_path / "not learned") == 12
     assert run(1e9, [1.0, 2.0, 3.0], tmp_path / "better") == 12
     assert run(1e9, [np.nan, 1.0], tmp_path / "no number") == 4
-    with caplog.at_level(logging.INFO, logger="absl"):
-        assert run(1e9, [2.0, 1.0], tmp_path / "learned") == 8
-    assert "step 8: stopping, for all is learned (a loss of " in caplog.text
+    assert run(1e9, [2.0, 1.0], tmp_path / "learned") == 8
+    assert "step 8: stopping, for all is learned (a loss of " in log.text
     assert run(1e9, [0.0], tmp_path / "learned") == 8  # also when it is started again
 
 
@@ -210,27 +196,17 @@ def test_several_steps_in_one_call_are_those_one_by_one(tmp_path, strategy):
     assert_same(runs[2], runs[1])
 
 
-class Clock:
-    now = 100.0
-
-    def __call__(self):
-        return self.now
-
-
-def test_a_line_is_due_every_few_seconds_with_short_durations(caplog):
-    clock = Clock()
-    progress = Progress(num_steps=10, seconds=5.0, clock=clock)
-    progress.start()
-    with caplog.at_level(logging.INFO, logger="absl"):
-        for step, loss in enumerate([4.0, 2.0, 1.0], start=1):
-            clock.now += 3.0
-            rates = {"learning_rate": 1e-4, "gradient_norm": 0.5}
-            progress.add(step, {"loss": loss, **rates, "num_examples": 6, "num_tokens": 90})
-    (record,) = caplog.records
-    assert record.getMessage() == (
+def test_a_line_is_due_every_few_seconds_with_short_durations(log):
+    clock = types.SimpleNamespace(now=100.0)
+    progress = Progress(num_steps=10, clock=lambda: clock.now)
+    for step, loss in enumerate([4.0, 2.0, 1.0], start=1):
+        clock.now += 3.0
+        rates = {"learning_rate": 1e-4, "gradient_norm": 0.5}
+        progress.add(step, {"loss": loss, **rates, "num_examples": 6, "num_tokens": 90})
+    assert log.messages == [
         "step 2/10  loss 3.0000  gradient norm 0.50  learning rate 1.00e-04  2.0 examples/s  "
         "30 tokens/s  24s left"
-    )
+    ]
     clock.now += 100
     progress.start()  # the summary is of all steps since then
     for loss in (1.0, 3.0):
