@@ -105,19 +105,16 @@ def set_stdin(monkeypatch, text):
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode()), "utf-8"))
 
 
-def test_an_answer_is_the_model_s_with_its_cells_and_the_table(capsys, predictor, cities):
+def test_an_answer_is_the_model_s_and_json_says_all_of_it_in_the_documented_keys(
+    capsys, predictor, cities
+):
+    answer = predictor.answer(Table.from_csv(cities), QUESTION)
     assert ask(cities, QUESTION) == 0
-    expected = predictor.answer(Table.from_csv(cities), QUESTION)
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith(f": {expected.text}")
-    assert lines[0].startswith(f"{expected.verdict}: ")
-    assert f"[{expected.cells[0].text}]" in "\n".join(lines)
-
-
-def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, predictor, cities):
+    printed = capsys.readouterr().out
+    assert printed.startswith(f"{answer.verdict}: {answer.text}\n")
+    assert f"[{answer.cells[0].text}]" in printed
     assert ask(cities, QUESTION, "--json", "--alternatives=2") == 0
     (record,) = records(capsys)
-    answer = predictor.answer(Table.from_csv(cities), QUESTION)
     assert record["question"] == QUESTION and record["answered"] is True
     assert (record["answer"], tuple(record["items"])) == (answer.text, answer.items)
     assert record["cells"] == [
@@ -133,13 +130,10 @@ def test_json_says_all_of_an_answer_in_the_documented_keys(capsys, predictor, ci
     assert all(f"`{key}`" in documented for key in record["cells"][0])
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [("a.csv", True), ("A.TSV.GZ", True), (".", True), ("", False), (".TSV", False), ("\0", False)]
-    + [("why " * 100, False), ("w" * 5_000, False), ("what is a.csv", False)],
-)
-def test_questions_are_told_from_paths(text, expected):
-    assert is_path(text) is expected
+def test_questions_are_told_from_paths():
+    assert all(map(is_path, ["a.csv", "A.TSV.GZ", "."]))
+    questions = ["", ".TSV", "\0", "why " * 100, "w" * 5_000, "what is a.csv"]
+    assert not any(map(is_path, questions))
 
 
 def _is_a_question(text: str) -> bool:
@@ -186,6 +180,17 @@ def test_questions_come_from_standard_input(capsys, monkeypatch, predictors, cit
     assert ask(cities, "--json") == 0
     found = [(record["question"], record["answer"]) for record in records(capsys)]
     assert found == [("of a", "a"), ("of b", "b")]
+
+
+def test_a_table_or_no_question_comes_from_standard_input(capsys, monkeypatch, predictors, cities):
+    set_stdin(monkeypatch, CITIES)
+    assert ask("-", "of 291", "--json") == 0
+    assert records(capsys)[0]["cells"][0]["row"] == 1
+    for text in ("", "\n \n"):
+        set_stdin(monkeypatch, text)
+        assert ask(cities) == 1
+        error = capsys.readouterr().err
+        assert "questions on the command line or standard input, got none" in error
 
 
 @pytest.mark.parametrize("end", ["", EOFError])
@@ -297,19 +302,6 @@ def test_what_takes_longer_than_a_moment_is_said_on_a_terminal(capsys, monkeypat
     assert "Loading the model" in said and "nothing" not in said
 
 
-@pytest.mark.parametrize("text", ["", "\n", "\n \n"])
-def test_no_question_on_standard_input_is_an_error(capsys, monkeypatch, predictors, cities, text):
-    set_stdin(monkeypatch, text)
-    assert ask(cities) == 1
-    assert "questions on the command line or standard input, got none" in capsys.readouterr().err
-
-
-def test_a_table_comes_from_standard_input(capsys, monkeypatch, predictors):
-    set_stdin(monkeypatch, CITIES)
-    assert ask("-", "of 291", "--json") == 0
-    assert records(capsys)[0]["cells"][0]["row"] == 1
-
-
 def test_the_model_is_that_of_the_flag_the_variable_or_the_default(monkeypatch, predictors, cities):
     assert ask(cities, "of a") == 0
     monkeypatch.setattr(folder, "DEFAULT_MODEL", "/nowhere")
@@ -349,28 +341,22 @@ def test_an_error_is_cut_however_long_a_key_of_the_table_is(capsys, tmp_path):
         assert error.startswith("mate-tf: expected the number of a table") and len(error) < 2_050
 
 
-def test_an_error_of_the_program_is_not_hidden(predictors, cities):
+def test_an_error_of_the_program_is_not_hidden_and_an_interrupt_ends_with_130(
+    monkeypatch, predictors, cities
+):
     with pytest.raises(KeyError, match="a bug"):
         ask(cities, "bug")
-
-
-def test_an_interrupt_ends_with_130(monkeypatch, predictors, cities):
     interrupt = unittest.mock.Mock(side_effect=KeyboardInterrupt)
     monkeypatch.setattr(FakePredictor, "answer", interrupt)
     assert ask(cities, "of a") == 130
 
 
-def imported(*arguments):
-    """The packages that the command imports in a process of its own, by name."""
-    done = run_python("-X", "importtime", "-m", "mate_tf", *arguments)
-    names = re.findall(r"^import time: .*\| +([\w]+)", done.stderr, re.MULTILINE)
-    assert "mate_tf" in names
-    return {*names} & {"absl", "keras", "lxml", "numpy", "openpyxl", "pandas", "tensorflow"}
-
-
-@pytest.mark.parametrize("arguments", [["--help"], ["ask", "--help"], ["ask", "none.csv", "q"]])
+@pytest.mark.parametrize("arguments", [["ask", "--help"], ["ask", "none.csv", "q"]])
 def test_help_and_a_wrong_path_import_nothing_slow(arguments):
-    assert imported(*arguments) == set()
+    done = run_python("-X", "importtime", "-m", "mate_tf", *arguments)
+    names = {*re.findall(r"^import time: .*\| +([\w]+)", done.stderr, re.MULTILINE)}
+    slow = {"absl", "keras", "lxml", "numpy", "openpyxl", "pandas", "tensorflow"}
+    assert "mate_tf" in names and not names & slow
 
 
 def test_nobody_reading_is_quiet(tmp_path):

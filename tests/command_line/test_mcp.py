@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from mate_tf.command_line.main import main
-from tests.small import ROOT
+from tests.small import ROOT, cases
 
 pytest.importorskip("mcp", reason="the extra mcp is not installed")
 pytestmark = pytest.mark.medium
@@ -66,14 +66,12 @@ def test_tables_are_listed_and_asked(replies):
     assert replies["text"].structuredContent["answer"] == "2"
 
 
-@pytest.mark.parametrize(
+@cases(
     "name, message",
-    [
-        ("outside", "expected a path below"),
-        ("link", "expected a path below"),
-        ("both", "expected either path or text"),
-        ("empty", "expected a question, got an empty one"),
-    ],
+    ("outside", "expected a path below"),
+    ("link", "expected a path below"),
+    ("both", "expected either path or text"),
+    ("empty", "expected a question, got an empty one"),
 )
 def test_what_cannot_be_asked_is_an_error_with_its_reason(replies, name, message):
     assert replies[name].isError
