@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import pytest
 import tensorflow as tf
-from safetensors.numpy import save_file
 
 from mate_tf.config import AttentionConfig
 from mate_tf.features.token_features import TokenFeatures
@@ -81,14 +80,12 @@ def run(tmp_path_factory):
 
 
 # What is trained next, and of its heads what the run has and what is new.
-CHAINS = [
+@cases(
+    "make, options, loaded, new, ignored",
     (table_qa, {}, CELLS, AGGREGATION, []),
     (table_qa, {"task": NO_AGGREGATION, "attention": MATE}, CELLS, [], []),
     (classifier, {}, [], CLASSES, [f"cell_selection/{name}" for name in CELLS]),
-]
-
-
-@pytest.mark.parametrize(("make", "options", "loaded", "new", "ignored"), CHAINS)
+)
 def test_a_chain_goes_on_from_a_run(run, make, options, loaded, new, ignored):
     folder, trained = run
     model = make(seed=1, num_layers=2, **options)
@@ -111,7 +108,8 @@ def test_a_run_of_masked_words_gives_no_head_to_table_questions(tmp_path):
 
 
 # A model of another size, why a run gives it no weights, and why it is not restored into it.
-OTHERS = [
+@cases(
+    "options, no_weights, not_restored",
     (
         {"num_layers": 2, "hidden_size": 6},
         r"shape \(11, 6\) for variable 'bert.*, got \(11, 8\) in",
@@ -127,10 +125,7 @@ OTHERS = [
         r"expected 1 layers .*, got 2 in .*ckpt-1.*layer_1/",
         r"in .*ckpt-1, got 16 others .*'encoder/.*1/.*': its shape is \(.*8.*\) there and none in",
     ),
-]
-
-
-@pytest.mark.parametrize(("options", "no_weights", "not_restored"), OTHERS)
+)
 def test_a_run_is_restored_into_its_own_model_alone(run, options, no_weights, not_restored):
     folder, trained = run
     own = table_qa(seed=1, task=NO_AGGREGATION, num_layers=2)
@@ -187,16 +182,14 @@ def test_a_head_of_another_shape_or_none_is_refused_or_starts_anew(tmp_path, kin
         load_weights(table_qa(), tmp_path / "weights", require_all=True)
 
 
-VOCABULARIES = [
+@cases(
+    "content, message",
     ("[PAD]\n[EMPTY]\na\n", None),
     ("[PAD]\n[unused0]\n", None),
     ("[PAD]\n[unused0]\nb\n", r"piece 'a' of .*run.*vocab\.txt in line 3 of .*, got 'b'; make"),
     ("[PAD]\n[unused0]\na\nb\n", r"at most the 3 pieces of .*vocab\.txt, got 4 in .*; make"),
     (b"\xff", r"expected a vocabulary in UTF-8, got .*data\.txt"),
-]
-
-
-@pytest.mark.parametrize(("content", "message"), VOCABULARIES)
+)
 def test_data_of_other_pieces_is_refused(run, tmp_path, content, message):
     vocab_file = tmp_path / "data.txt"
     vocab_file.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -345,8 +338,8 @@ def test_the_first_of_several_checkpoints_is_not_guessed(tmp_path):
 
 # --- What tensors become, by name ---
 
-LAYER = "encoder.layer.0."
 POOLER = "bert/pooler/dense/"
+TYPES = "bert/embeddings/token_type_embeddings"
 
 
 def built_encoder(**overrides) -> TableEncoder:
@@ -355,56 +348,33 @@ def built_encoder(**overrides) -> TableEncoder:
     return encoder
 
 
-def hugging_face_tensors(prefix: str = "") -> dict[str, np.ndarray]:
-    """A BERT model's tensors as Hugging Face stores them: kernels are [out, in]."""
-    shapes = {
-        "embeddings.word_embeddings.weight": (11, 8),
-        "embeddings.position_embeddings.weight": (16, 8),
-        "embeddings.token_type_embeddings.weight": (2, 8),
-        "pooler.dense.weight": (8, 8),
-        "pooler.dense.bias": (8,),
-        LAYER + "intermediate.dense.weight": (12, 8),
-        LAYER + "intermediate.dense.bias": (12,),
-        LAYER + "output.dense.weight": (8, 12),
-        LAYER + "output.dense.bias": (8,),
-    }
-    for part in ("self.query", "self.key", "self.value", "output.dense"):
-        shapes[f"{LAYER}attention.{part}.weight"] = (8, 8)
-        shapes[f"{LAYER}attention.{part}.bias"] = (8,)
-    for norm in ("embeddings", LAYER + "attention.output", LAYER + "output"):
-        shapes[f"{norm}.LayerNorm.weight"] = shapes[f"{norm}.LayerNorm.bias"] = (8,)
-    random = np.random.default_rng(0)
-    return {
-        prefix + name: random.normal(size=shape).astype(np.float32)
-        for name, shape in shapes.items()
-    }
-
-
-def write_folder(directory, tensors, config=BERT_CONFIG) -> None:
-    (directory / "config.json").write_text(json.dumps(config))
-    save_file(tensors, directory / "model.safetensors")
+def write_bert(folder, prefix="") -> dict[str, np.ndarray]:
+    """A folder of a BERT model, which has one table of types; returns its values."""
+    values = values_of(built_encoder())
+    values = {name: it + np.float32(n / 100) for n, (name, it) in enumerate(values.items())}
+    bert = {name: value for name, value in values.items() if not name.startswith(TYPES)}
+    bert[TYPES] = values[f"{TYPES}_0"][:2]
+    write_hugging_face(folder, bert | {"bert/embeddings/position_ids": np.arange(16)}, prefix)
+    (folder / "config.json").write_text(json.dumps(BERT_CONFIG))
+    return bert
 
 
 @pytest.mark.parametrize("prefix", ["", "bert."])
 def test_hugging_face_bert_fills_all_but_the_table_features(tmp_path, prefix):
-    tensors = hugging_face_tensors(prefix)
-    write_folder(tmp_path, tensors | {prefix + "embeddings.position_ids": np.arange(16)})
+    bert = write_bert(tmp_path, prefix)
     encoder = TableEncoder(hugging_face_config(tmp_path))
     encoder.build()
     assert encoder.config.activation == "gelu"
     report = load_hugging_face(encoder, tmp_path)
     assert report.ignored == ()
-    assert report.new == tuple(f"bert/embeddings/token_type_embeddings_{i}" for i in range(1, 7))
-    kernel = encoder.blocks[0].intermediate.kernel
-    np.testing.assert_array_equal(kernel, tensors[prefix + LAYER + "intermediate.dense.weight"].T)
-    segments = encoder.embedding.type_embeddings["segment_ids"].numpy()
-    np.testing.assert_array_equal(
-        segments[:2], tensors[prefix + "embeddings.token_type_embeddings.weight"]
-    )
+    assert report.new == tuple(f"{TYPES}_{i}" for i in range(1, 7))
+    found = values_of(encoder)
+    segments = {f"{TYPES}_0": np.vstack([bert.pop(TYPES), found[f"{TYPES}_0"][2:]])}
+    assert_values(encoder, bert | segments | {name: found[name] for name in report.new})
 
 
 def test_the_first_position_goes_to_cls_where_positions_restart(tmp_path):
-    write_folder(tmp_path, hugging_face_tensors())
+    write_bert(tmp_path)
     cls, length = 3, 6
     plain, restarting = built_encoder(position="absolute"), built_encoder(position="per_cell")
     assert not load_hugging_face(plain, tmp_path, cls_id=cls).moved_first_position
@@ -420,7 +390,7 @@ def test_the_first_position_goes_to_cls_where_positions_restart(tmp_path):
         input_ids=tf.constant([[cls, 5, 6, 7, 8, 4]]), input_mask=ones
     )
     for name in range(1, 7):
-        table = f"bert/embeddings/token_type_embeddings_{name}"
+        table = f"{TYPES}_{name}"
         variables_by_name(restarting)[table].assign(variables_by_name(plain)[table])
     np.testing.assert_allclose(
         restarting(features).sequence_output, plain(features).sequence_output, atol=1e-5
