@@ -1,7 +1,6 @@
 """Pre-training in the loop, from tables to a run that fine-tuning starts from."""
 
 import dataclasses
-import json
 import shutil
 
 import numpy as np
@@ -20,6 +19,7 @@ from mate_tf.training.config import ClassificationTrainingConfig, MaskedLMTraini
 from mate_tf.training.examples import build_model, check_classification, make_task
 from mate_tf.training.examples import check_masked_lm as check_data
 from mate_tf.training.examples import masked_lm_evaluation as dev_evaluation
+from mate_tf.training.loop import read_evaluations
 from mate_tf.training.run import train_run
 from mate_tf.weights.initial import load_weights
 from tests.small import ENCODER, PIECES, cases, change_records, write_vocabulary
@@ -37,10 +37,10 @@ CONFIG = MaskedLMTrainingConfig(
     max_seq_length=LENGTHS[1],
     batch_size=4,
     eval_batch_size=8,
-    num_steps=24,
+    num_steps=16,
     learning_rate=0.01,
     eval_interval=8,
-    checkpoint_interval=24,
+    checkpoint_interval=16,
 )
 
 
@@ -69,13 +69,8 @@ def data_dir(tmp_path_factory):
 def run_dir(data_dir, tmp_path_factory):
     """A run of its own."""
     directory = tmp_path_factory.mktemp("runs") / "run"
-    train_run(CONFIG, data_dir, directory, None)
+    train_run(CONFIG, data_dir, directory)
     return directory
-
-
-def pretraining_task(config, data_dir):
-    model = build_model(config)
-    return make_task(config, data_dir, model, dev_evaluation(config, data_dir, model))
 
 
 def test_a_run_learns_and_gives_on_its_encoder_and_its_heads(data_dir, run_dir):
@@ -100,15 +95,15 @@ def test_a_run_learns_and_gives_on_its_encoder_and_its_heads(data_dir, run_dir):
     alone.build()
     load_weights(alone, run_dir)
     np.testing.assert_array_equal(alone(features).sequence_output, expected)
-    lines = (run_dir / "evaluations.jsonl").read_text().splitlines()
-    first, *_, last = map(json.loads, lines)
-    assert last["step"] == 24
+    first, *_, last = read_evaluations(run_dir)
+    assert last["step"] == 16
     assert last["masked_lm_loss"] < first["masked_lm_loss"] < np.log(len(PIECES))
     assert all(0 <= value <= 1 for name, value in last.items() if "accuracy" in name)
 
 
 def test_batches_have_the_lengths_of_their_examples(data_dir):
-    task = pretraining_task(CONFIG, data_dir)
+    model = build_model(CONFIG)
+    task = make_task(CONFIG, data_dir, model, dev_evaluation(CONFIG, data_dir, model))
     batches = list(task.train_dataset(0).take(9))
     assert {tuple(batch["input_ids"].shape) for batch in batches} == {(4, 16), (4, 32)}
     assert task.model.normalized_by == ("masked_lm_weights",)
@@ -177,13 +172,9 @@ def test_records_of_another_length_or_kind_are_refused(data_dir, tmp_path):
         check_data(CONFIG, others)
     # Nothing says how these were made; they say themselves that nothing is masked in them.
     (others / "conversion.json").unlink()
-
-    def unmask(examples):
-        for example in examples:
-            del example["masked_lm_ids"]
-
     for split in ("train", "dev"):
-        change_records(others / f"{split}_32.tfrecord", unmask)
+        file = others / f"{split}_32.tfrecord"
+        change_records(file, lambda of: [example.pop("masked_lm_ids") for example in of])
     with pytest.raises(ValueError, match=r"of pre-training in .*, which lack masked_lm_ids"):
         check_data(CONFIG, others)
 

@@ -60,12 +60,7 @@ def data_dir(tmp_path_factory):
     return write_data(tmp_path_factory.mktemp("data"))
 
 
-@cases(
-    "options",
-    {"hidden_size": 16, "num_classes": 2},
-    {"kind": "boundary"},
-    ids=["perceptron with classes", "boundary"],
-)
+@cases("options", {"hidden_size": 16, "num_classes": 2}, {"kind": "boundary"})
 def test_learns_to_read(data_dir, tmp_path, options):
     config = dataclasses.replace(CONFIG, task=dataclasses.replace(CONFIG.task, **options))
     metrics = train_run(config, data_dir, tmp_path, None)
