@@ -68,13 +68,12 @@ def test_a_part_is_computed_in_one_trace_and_after_the_part_before():
     assert float(gradients[0]) == float(means["loss"]) == 5.5
 
 
-@pytest.mark.parametrize("strategy", [tf.distribute.get_strategy, two_devices])
-def test_a_run_that_computes_layers_again_gives_the_same_weights(tmp_path, monkeypatch, strategy):
+def test_a_run_that_computes_layers_again_gives_the_same_weights(tmp_path, monkeypatch):
     encoder = dataclasses.replace(distributed_runs.ENCODER, num_layers=2, hidden_dropout=0.1)
     monkeypatch.setattr(distributed_runs, "ENCODER", encoder)
     weights = []
     for recompute in (False, True):
-        with strategy().scope():
+        with two_devices().scope():
             task = dataclasses.replace(distributed_runs.table_task(), evaluate=lambda: {"score": 0})
             task.model.encoder.recompute = recompute
             train(task, CONFIG, tmp_path / str(recompute))
@@ -106,13 +105,11 @@ BATCH, LENGTH = 2, 40
 # Without dropout, for which XLA draws other numbers.
 XLA_ENCODER = small_encoder(60, intermediate_size=32, type_vocab_sizes=(3, 16, 16, 2, 16, 16, 10))
 
-
 ATTENTIONS = attentions(LENGTH)
 # Their sample in `make test`: what the others are made of.
 SAMPLE = (
     *("linformer", "table_etc", "grammar_soft", "tableformer"),
-    *("mate_tableformer, views", "mate_tableformer, tiles"),
-    "mate_neighbours, tiles",
+    *("mate_tableformer, tiles", "mate_neighbours, tiles"),
 )
 
 
@@ -164,17 +161,14 @@ def test_a_training_step_compiles_and_learns_what_the_plain_one_does(name, polic
     results = []
     for compiled in (False, True):
         trainer = trainer_of(name)
-        model = trainer._task.model
-        before = [weight.numpy() for weight in model.trainable_variables]
+        variables = trainer._task.model.trainable_variables
+        before = [variable.numpy() for variable in variables]
         # The strategy's function compiles this on a TPU.
         step = tf.function(trainer.replica_step, jit_compile=compiled, autograph=False)
-        losses = [float(step(batch())["loss"]) for _ in range(3)]
-        after = [weight.numpy() for weight in model.trainable_variables]
-        moved = [one - other for one, other in zip(after, before, strict=True)]
+        results.append([float(step(batch())["loss"]) for _ in range(3)])
+        moved = [one.numpy() - other for one, other in zip(variables, before, strict=True)]
         assert all(np.isfinite(one).all() for one in moved)
         assert sum(bool(one.any()) for one in moved) > len(moved) / 2
-        results.append(losses)
-    # In bfloat16 XLA rounds elsewhere: a few of its steps, of losses
-    # near 1, and of weights that three steps of Adam have moved by up to 0.03 each.
+    # In bfloat16 XLA rounds elsewhere: a few of its steps, of losses near 1.
     tolerance = 1e-4 if policy == "float32" else 0.1
     np.testing.assert_allclose(*results, rtol=tolerance)
