@@ -77,7 +77,7 @@ def write_tf1(prefix: pathlib.Path, values: dict[str, np.ndarray]) -> None:
 
 
 def write_hugging_face(
-    folder: pathlib.Path, values: dict[str, np.ndarray], prefix: str = "tapas.", **config: object
+    folder: pathlib.Path, values: dict[str, np.ndarray], **config: object
 ) -> None:
     """A folder as transformers writes it, of the encoder's and a TAPAS head's variables."""
     heads = {
@@ -88,7 +88,7 @@ def write_hugging_face(
     }
     tensors = {}
     for name, value in values.items():
-        stored = heads.get(name, name.replace("bert/", prefix).replace("layer_", "layer."))
+        stored = heads.get(name, name.replace("bert/", "tapas.").replace("layer_", "layer."))
         stored = stored.replace("/", ".")
         if stored.endswith(".kernel"):
             stored, value = stored.replace(".kernel", ".weight"), value.T
