@@ -28,13 +28,6 @@ from mate_tf.training.config import (
     TableQATrainingConfig,
 )
 from mate_tf.training.distribution import describe_devices, is_chief
-from mate_tf.training.examples import (
-    build_model,
-    make_task,
-    record_files,
-    records_conversion,
-    save_conversion,
-)
 from mate_tf.training.loop import explained, train
 from mate_tf.training.table_qa import check_table_qa, known_records, table_qa_evaluation
 from mate_tf.weights.initial import load_weights
@@ -95,7 +88,7 @@ def train_run(
     kind.check_data(config, data_dir)
     keras.utils.set_random_seed(config.seed)
     with tf.distribute.get_strategy().scope(), contextlib.ExitStack() as held:
-        model = build_model(config)
+        model = examples.build_model(config)
         source = None
         begins = latest_checkpoint(model_dir) is None
         if init_checkpoint and begins:
@@ -107,9 +100,9 @@ def train_run(
         evaluation = kind.dev_evaluation(config, data_dir, model)
         known = None
         if isinstance(config, TableQATrainingConfig) and config.known_share:
-            made = records_conversion(config, data_dir)
+            made = examples.records_conversion(config, data_dir)
             known = held.enter_context(known_records(made, vocab_file))
-        task = make_task(config, data_dir, model, evaluation, known)
+        task = examples.make_task(config, data_dir, model, evaluation, known)
         # Only now, so that a refused run leaves no folder behind.
         if is_chief():
             held.enter_context(explained(model_dir))
@@ -117,10 +110,10 @@ def train_run(
             has_dev = has_questions(data_dir, "dev")
             questions = {QUESTIONS: split_files(data_dir, "dev", QUESTIONS)} if has_dev else {}
             save_config(config, model_dir)
-            save_conversion(config, data_dir, model_dir)
+            examples.save_conversion(config, data_dir, model_dir)
             inputs = RunInputs(
                 data_dir=absolute(data_dir),
-                files=data_files(record_files(config, data_dir) | questions),
+                files=data_files(examples.record_files(config, data_dir) | questions),
                 init_checkpoint=init_checkpoint,
                 init_revision=load_options.get("revision"),
                 reset_heads=load_options.get("reset_heads", False),
