@@ -5,7 +5,6 @@ import importlib
 import importlib.util
 import json
 
-import numpy as np
 import pytest
 
 import mate_tf
@@ -16,8 +15,8 @@ from mate_tf.tables.table import Table
 from mate_tf.task_configs import TableQAConfig
 from mate_tf.weights.folder import DEFAULT_MODEL, download, write_calibration
 from mate_tf.weights.initial import load_weights, published_configs
-from mate_tf.weights.run import FILE, weights_by_path
-from tests.small import PIECES, export_small, write_run, write_vocabulary
+from mate_tf.weights.run import FILE, numpy_weights
+from tests.small import PIECES, assert_same_features, export_small, write_run, write_vocabulary
 from tests.weights.fake_hub import COMMIT, running_hub
 from tests.weights.small_models import BERT_CONFIG, table_qa, table_qa_values, write_hugging_face
 
@@ -124,21 +123,15 @@ def test_a_stored_model_stays_the_same(kind, tmp_path, run, request):
     stored, before = find_model(tmp_path / "saved"), find_model(path, None, "mate")
     assert stored.calibration == before.calibration
     assert (kind == "run") == (stored.calibration is not None)
-    same = {"max_seq_length": None}
-    assert dataclasses.replace(stored.feature_config, **same) == dataclasses.replace(
-        before.feature_config, **same
-    )
+    configs = (one.feature_config for one in (stored, before))
+    one, other = (dataclasses.replace(config, max_seq_length=None) for config in configs)
+    assert one == other
     for one, other in zip(
         again.answer(TABLE, QUESTIONS), model.answer(TABLE, QUESTIONS), strict=True
     ):
         assert one.coordinates == other.coordinates
         assert one.score == pytest.approx(other.score, abs=1e-6)
-    weights = [
-        {name: np.asarray(value) for name, value in weights_by_path(one.model()).items()}
-        for one in (stored, before)
-    ]
-    for name, value in weights[0].items():
-        np.testing.assert_array_equal(value, weights[1][name], err_msg=name)
+    assert_same_features(*(numpy_weights(one.model()) for one in (stored, before)))
 
 
 # huggingface_hub itself uploads in the former way of its client.

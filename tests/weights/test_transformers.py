@@ -50,19 +50,20 @@ WTQ = {
     "aggregation_labels": {0: "NONE", 1: "SUM", 2: "AVERAGE", 3: "COUNT"},
     "no_aggregation_label_index": 0,
 }
-# The class, the config beside SIZES, and what transformers needs to give these logits at all.
-CASES: dict[str, tuple[str, dict[str, Any], list[str]]] = {
-    "sqa": (QA, {}, []),
-    "sqa without reset": (QA, {"reset_position_index_per_cell": False}, []),
-    "wtq": (QA, WTQ, []),
-    "wtq, no column allowed": (QA, WTQ | {"allow_empty_column_selection": True}, []),
-    "few rows and columns": (QA, {"max_num_rows": 3, "max_num_columns": 3}, []),
-    "wikisql": (QA, {"select_one_column": False, "temperature": 0.107515}, ["labels"]),
-    "tabfact": ("TapasForSequenceClassification", {}, []),
-    "three classes": ("TapasForSequenceClassification", {"num_labels": 3}, []),
-    "masked words": ("TapasForMaskedLM", {}, []),
+CLASSES = "TapasForSequenceClassification"
+# The class, and the config beside SIZES.
+CASES: dict[str, tuple[str, dict[str, Any]]] = {
+    "sqa": (QA, {}),
+    "sqa without reset": (QA, {"reset_position_index_per_cell": False}),
+    "wtq": (QA, WTQ),
+    "wtq, no column allowed": (QA, WTQ | {"allow_empty_column_selection": True}),
+    "few rows and columns": (QA, {"max_num_rows": 3, "max_num_columns": 3}),
+    "wikisql": (QA, {"select_one_column": False, "temperature": 0.107515}),
+    "tabfact": (CLASSES, {}),
+    "three classes": (CLASSES, {"num_labels": 3}),
+    "masked words": ("TapasForMaskedLM", {}),
 }
-SHARDED = "wtq"
+SHARDED, NEEDS_LABELS = "wtq", "wikisql"  # transformers gives these logits for labels alone
 POOLER = ("bert/pooler/dense/kernel", "bert/pooler/dense/bias")
 
 
@@ -109,11 +110,10 @@ def saved(features, tmp_path_factory) -> pathlib.Path:
         name: {
             "class": kind,
             "config": SIZES | config,
-            "inputs": ["input_ids", "attention_mask", "token_type_ids"],
-            "labels": labels,
+            "needs_labels": name == NEEDS_LABELS,
             "max_shard_size": "30KB" if name == SHARDED else "1GB",
         }
-        for name, (kind, config, labels) in CASES.items()
+        for name, (kind, config) in CASES.items()
     }
     (folder / "cases.json").write_text(json.dumps(cases))
     done = run_python(transformers_oracle.__file__, str(folder))

@@ -18,6 +18,7 @@ def main(folder: pathlib.Path) -> None:
 
     with np.load(folder / "inputs.npz") as arrays:
         inputs = {name: torch.tensor(arrays[name]) for name in arrays.files}
+    labels = inputs.pop("labels")
     for name, case in json.loads((folder / "cases.json").read_text()).items():
         torch.manual_seed(0)
         kind = getattr(transformers, case["class"])
@@ -26,8 +27,7 @@ def main(folder: pathlib.Path) -> None:
             for parameter in model.parameters():
                 if parameter.ndim < 2:  # biases start at 0 and norms at 1, which would hide them
                     parameter.add_(torch.randn_like(parameter) * 0.1)
-            extra = {key: inputs[key] for key in case["labels"]}
-            outputs = model(**{key: inputs[key] for key in case["inputs"]}, **extra)
+            outputs = model(**inputs, **({"labels": labels} if case["needs_labels"] else {}))
         model.save_pretrained(folder / name, max_shard_size=case["max_shard_size"])
         arrays = {key: value.numpy() for key, value in outputs.items() if value is not None}
         np.savez(folder / name / "outputs.npz", **arrays)
