@@ -120,7 +120,6 @@ def test_an_answer_leaves_nothing_in_the_home_folder(tmp_path):
 @pytest.mark.medium
 @cases(
     "arguments",
-    ["train", "--data-dir=my_data", "--model-dir=my_run"],
     ["export", "--output-dir=my_model"],
     ["ask", "experiments/demo_data/planets.csv", QUESTION, "--dtype=mixed_bfloat16"],
 )

@@ -36,16 +36,9 @@ def values(folder) -> dict:
     return {name: weight.read().tolist() for name, weight in run_weights(folder).weights.items()}
 
 
-@pytest.fixture
-def nothing_here(tmp_path, monkeypatch):
-    """No path with a scheme is taken for one of this machine."""
-    monkeypatch.chdir(tmp_path)
-    yield
-    assert not list(tmp_path.glob("*ram*"))
-
-
 @pytest.mark.medium
-def test_a_run_elsewhere_resumes_to_the_weights_of_one_here(nothing_here, tmp_path, monkeypatch):
+def test_a_run_elsewhere_resumes_to_the_weights_of_one_here(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     there = as_path("ram://test/remote")
     for data in (tmp_path / "data", there / "data"):
         data.mkdir(parents=True)
@@ -82,6 +75,7 @@ def test_a_run_elsewhere_resumes_to_the_weights_of_one_here(nothing_here, tmp_pa
     flags = [f"--config={there / 'run'}", f"--init-checkpoint={there / 'weights'}"]
     assert not main(["train", *flags, f"--model-dir={there / 'next'}", "--config.num_steps=2"])
     assert [evaluation["step"] for evaluation in read_evaluations(there / "next")] == [0, 2]
+    assert not list(tmp_path.glob("*ram*"))  # no path with a scheme was taken for one here
 
 
 names = st.text("abcxyz._-0", min_size=1, max_size=8).filter(lambda name: set(name) - {"."})
