@@ -418,10 +418,8 @@ def best_others(
     """
     if not number:
         return []
-    width, selected = (
-        probabilities.table.num_columns,
-        probabilities.selected_in_columns.nonzero()[0],
-    )
+    width = probabilities.table.num_columns
+    selected = np.flatnonzero(probabilities.selected_in_columns)
     other_columns = sorted(set((selected % width).tolist()) - set((indices % width).tolist()))
     sets = [indices, *(selected[selected % width == column] for column in other_columns)]
     if probabilities.selected_in_row is not None:

@@ -210,12 +210,10 @@ def put_together(
 def _covering(answer: Answer, table: Table, read: np.ndarray, lacks_rows: bool) -> Answer:
     number = int(read.sum())
     coverage = f"read {number:,} of {table.num_rows:,} rows, chosen by the question"
-    answer = dataclasses.replace(answer, rows_dropped=table.num_rows - number, coverage=coverage)
-    if not lacks_rows:
-        return answer
-    return dataclasses.replace(
-        answer, coverage=f"{coverage}; the answer lacks others", confidence="not sure"
-    )
+    if lacks_rows:
+        coverage += "; the answer lacks others"
+        answer = dataclasses.replace(answer, confidence="not sure")
+    return dataclasses.replace(answer, rows_dropped=table.num_rows - number, coverage=coverage)
 
 
 class NamedRow(NamedTuple):
@@ -230,7 +228,8 @@ def row_in_words(question: str, facts: TableFacts, column: int) -> NamedRow | No
     text = question.lower()
     nth = next((n for words, n in _NTH.items() if says(text, words)), 1)
     whole = np.where(facts.mentioned >= 1.0, facts.num_tokens, 0.0)  # [R, C]
-    longest = _most(whole.max(axis=1))  # [R]
+    mentions = whole.max(axis=1)
+    longest = (mentions == mentions.max()) & (mentions > 0)  # [R]
     every = np.ones(len(whole), bool)
     if says(text, *_NOT_ALONE):
         return None
@@ -346,10 +345,6 @@ def rows_of_all(question: str, facts: TableFacts, fewest: int) -> np.ndarray | N
     if number == 1 == fewest and beyond is None and rows.sum() > 1:
         return None if (is_mentioned & is_condition & has_digit).any() else rows
     return rows if number > 1 and rows.any() else beyond
-
-
-def _most(values: np.ndarray) -> np.ndarray:
-    return (values == values.max()) & (values > 0)
 
 
 def _only(are: np.ndarray) -> int | None:

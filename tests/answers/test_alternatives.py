@@ -24,14 +24,6 @@ NUM_CELLS = 9
 ALONG_ROWS = ("NONE", "SUM", "YES", "NO", "HEADER", "SHARE", "ROW_SUM", "ROW_MAX", "ROW_DIFFERENCE")
 
 
-def held_of(table, cells, aggregations, with_columns=None, selected=None) -> CellProbabilities:
-    """The probabilities of a table's cells, by default of a model that chooses no column."""
-    with_columns = cells if with_columns is None else with_columns
-    selected = np.zeros(len(cells), bool) if selected is None else selected
-    operators = TAPAS_OPERATORS[: len(aggregations)]
-    return CellProbabilities(table, cells, with_columns, aggregations, operators, selected)
-
-
 @st.composite
 def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     """Of the table's cells, and the places of an answer, in one column if they name it.
@@ -44,14 +36,14 @@ def probabilities(draw) -> tuple[CellProbabilities, np.ndarray]:
     seen = np.flatnonzero(cells > -np.inf)
     places = draw(st.lists(st.sampled_from(seen.tolist()), min_size=1, max_size=4, unique=True))
     logits = draw(arrays.arrays(np.float64, 4, elements=st.integers(-3, 3).map(float)))
-    if not draw(st.booleans()):
-        return held_of(TABLE, cells, special.softmax(logits)), np.sort(places)
-    of_columns = special.softmax(draw(arrays.arrays(np.float64, 3, elements=st.integers(-3, 3))))
-    columns = np.arange(NUM_CELLS) % 3
-    with_columns = np.where(cells > -np.inf, cells * of_columns[columns], -np.inf)
-    selected = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
-    places = [place for place in places if place % 3 == places[0] % 3]
-    held = held_of(TABLE, cells, special.softmax(logits), with_columns, selected)
+    with_columns, selected = cells, np.zeros(NUM_CELLS, bool)
+    if draw(st.booleans()):  # a model that chooses a column
+        columns = special.softmax(draw(arrays.arrays(np.float64, 3, elements=st.integers(-3, 3))))
+        with_columns = np.where(cells > -np.inf, cells * np.tile(columns, 3), -np.inf)
+        selected = draw(arrays.arrays(np.bool_, NUM_CELLS)) & (cells > -np.inf)
+        places = [place for place in places if place % 3 == places[0] % 3]
+    aggregations = special.softmax(logits)
+    held = CellProbabilities(TABLE, cells, with_columns, aggregations, TAPAS_OPERATORS, selected)
     return held, np.sort(places)
 
 
@@ -163,27 +155,3 @@ def test_the_answer_is_the_likeliest_aggregation_of_its_cells(held_and_places):
     assert [cell.row * 3 + cell.column for cell in answer.cells] == places.tolist()
     expected *= held.aggregations[held.operators.index(answer.aggregation)]
     assert answer.score == pytest.approx(expected, rel=1e-12)
-
-
-def test_a_table_of_one_cell_has_no_other_cell():
-    held = held_of(Table.from_rows([["city"], ["Ulm"]]), np.array([0.4]), np.ones(1))
-    answer = likeliest_answer(held, np.array([0]))
-    assert answer.items == ("Ulm",)
-    assert best_others(held, np.array([0]), answer, 3) == []
-
-
-def test_equal_texts_in_other_cells_are_other_answers():
-    held = held_of(TABLE, np.full(NUM_CELLS, 0.1), np.ones(1))
-    answer = likeliest_answer(held, np.array([0]))
-    others = best_others(held, np.array([0]), answer, NUM_CELLS)
-    assert len(others) == NUM_CELLS - 1
-    assert [other.items for other in others].count(("Ulm",)) == 1
-
-
-def test_the_same_number_computed_otherwise_is_no_other_answer():
-    cells = np.where(np.arange(NUM_CELLS) == 7, 0.9, 0.0)
-    held = held_of(TABLE, cells, np.array([0.4, 0.3, 0.2, 0.1]))
-    answer = likeliest_answer(held, np.array([7]))
-    assert answer.items == ("2",)
-    (count,) = best_others(held, np.array([7]), answer, 5)  # SUM and AVERAGE are 2 as well
-    assert (count.aggregation, count.items) == ("COUNT", ("1",))

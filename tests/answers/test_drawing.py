@@ -13,6 +13,7 @@ from mate_tf.answers.answer import Answer, SelectedCell, answer_of_cells, apply_
 from mate_tf.answers.drawing import error_html, note_html, result_html
 from mate_tf.tables.drawing import MOST_ROWS, rows_shown, table_html
 from mate_tf.tables.table import Table
+from tests.small import cases
 
 RIVERS = Table.from_rows([["river", "length"], ["Nile", "6,650 km"], ["Rhine", "1,230 km"]])
 NILE, RHINE = (SelectedCell(row, 1, RIVERS.rows[row][1], 0.9 - 0.6 * row) for row in range(2))
@@ -229,20 +230,13 @@ def test_no_table_is_long_enough_to_show_a_text_whole():
     assert len(text) < 7000
 
 
+@cases("html_of, role", (error_html, "alert"), (note_html, None))
 @given(message=st.text())
-def test_an_error_is_one_sentence_and_escaped(message):
-    reader = Reader(error_html(message))
-    assert [tag for tag, _ in reader.elements] == ["p"]
-    assert reader.elements[0][1]["role"] == "alert"
-    assert "\n" not in reader.text
-    assert reader.text.endswith(".")
-
-
-def test_a_note_is_a_sentence_and_no_error_and_both_begin_with_a_capital_letter():
-    reader = Reader(note_html("no attention: <none>\nmore"))
-    assert reader.text == "No attention: <none>."
-    assert [attributes.get("role") for _, attributes in reader.elements] == [None]
-    assert "Expected a table, got &lt;none&gt;." in error_html("expected a table, got <none>\nmore")
+def test_an_error_and_a_note_are_one_sentence_that_is_escaped(html_of, role, message):
+    reader = Reader(html_of(message))
+    assert [(tag, attributes.get("role")) for tag, attributes in reader.elements] == [("p", role)]
+    assert "\n" not in reader.text and reader.text.endswith(".")
+    assert Reader(html_of("no table: <none>\nmore")).text == "No table: <none>."
 
 
 texts = st.text(max_size=12) | st.sampled_from(

@@ -73,6 +73,7 @@ def test_rows_that_meet_a_question_alike_are_of_one_kind():
 
 TABLE = Table.from_rows([["x" if row % 4 else "y", str(row)] for row in range(100)], ["a", "b"])
 KINDS = np.array([int(row % 4 > 0) for row in range(100)])
+CHOICE = RowChoice(tuple(range(20)), KINDS, 20)
 
 
 def reading(kept, aggregation="COUNT"):
@@ -100,9 +101,8 @@ def reading(kept, aggregation="COUNT"):
 )
 def test_answers_are_about_all_rows(kept, aggregation, is_late, text, num_read, confidence):
     model = reading(kept, aggregation)
-    choice = RowChoice(tuple(range(20)), KINDS, 20)
-    first = model(choice.rows)
-    answer = put_together(TABLE, choice, first, model, lambda: is_late)
+    first = model(CHOICE.rows)
+    answer = put_together(TABLE, CHOICE, first, model, lambda: is_late)
     if aggregation == "MAX":  # which takes the ranks of all cells
         assert answer.items == first.items
     else:
@@ -112,21 +112,18 @@ def test_answers_are_about_all_rows(kept, aggregation, is_late, text, num_read, 
     assert answer.coverage == f"read {num_read} of 100 rows, chosen by the question{alone}"
 
 
-def test_cells_that_were_read_keep_their_scores():
-    cells = tuple(SelectedCell(row, 1, str(row), row / 100) for row in range(20) if row % 4)
-    first = Answer(tuple(cell.text for cell in cells), cells, "COUNT", score=0.9)
-    choice = RowChoice(tuple(range(20)), KINDS, 20)
-    answer = put_together(TABLE, choice, first, lambda rows: first, lambda: True)
-    assert answer.cells[: len(cells)] == cells and len(answer.cells) == 75
-
-
-def test_a_count_over_several_columns_is_not_sure():
-    cells = (SelectedCell(1, 0, "x", 0.9), SelectedCell(2, 1, "2", 0.9))
-    first = Answer(("2",), cells, "COUNT", value=2.0, score=0.9)
-    choice = RowChoice(tuple(range(20)), KINDS, 20)
-    answer = put_together(TABLE, choice, first, lambda rows: first, lambda: True)
-    assert (answer.text, answer.confidence) == ("2", "not sure")
-    assert answer.coverage.endswith("; the answer lacks others")
+@cases(
+    "places, number, confidence",
+    ([(row, 1) for row in range(20) if row % 4], 75, "sure"),
+    ([(1, 0), (2, 1)], 2, "not sure"),  # over several columns
+)
+def test_cells_that_were_read_keep_their_scores(places, number, confidence):
+    cells = tuple(SelectedCell(r, c, TABLE.rows[r][c], r / 100) for r, c in places)
+    first = Answer((str(len(cells)),), cells, "COUNT", score=0.9)
+    answer = put_together(TABLE, CHOICE, first, lambda rows: first, lambda: True)
+    assert answer.cells[: len(cells)] == cells and len(answer.cells) == number
+    assert (answer.text, answer.confidence) == (str(number), confidence)
+    assert answer.coverage.endswith("; the answer lacks others") == (confidence == "not sure")
 
 
 @pytest.mark.medium

@@ -147,9 +147,14 @@ def histories(pairs):
     return {q.question_id: (q.previous_coordinates, q.previous_answers) for q in questions}
 
 
-def test_the_history_is_the_predicted_answer_before_and_not_the_gold_one():
-    found = histories(asked(("s-0_0", "01"), ("s-0_1", "10"), ("s-0_2", "00")))
-    assert found == {"s-0_0": ((), ()), "s-0_1": (((0, 1),), ("2",)), "s-0_2": (((1, 0),), ("3",))}
+@cases(
+    "before, history",
+    ("10", (((1, 0),), ("3",))),
+    *(("too long", ((), ())), ("unsure", ((), ()))),  # after no answer there is none
+)
+def test_the_history_is_the_predicted_answer_before_and_not_the_gold_one(before, history):
+    found = histories(asked(("s-0_0", "01"), ("s-0_1", before), ("s-0_2", "00")))
+    assert found == {"s-0_0": ((), ()), "s-0_1": (((0, 1),), ("2",)), "s-0_2": history}
 
 
 def test_questions_of_one_place_in_their_sequences_are_asked_together():
@@ -162,12 +167,6 @@ def test_questions_of_one_place_in_their_sequences_are_asked_together():
     assert [answer.text for _, _, answer in answered] == ["2", "4", "1", "3"]
     assert histories(pairs)["s-0_3"] == (((0, 0),), ("1",))
     assert not list(answer_sequences(Model().answer_all, []))
-
-
-@cases("before", "too long", "unsure")
-def test_what_follows_no_answer_has_no_history(before):
-    found = histories(asked(("s-0_0", "01"), ("s-0_1", before), ("s-0_2", "00")))
-    assert found["s-0_2"] == ((), ())
 
 
 @cases(
