@@ -229,9 +229,8 @@ def _without_last_delimiters(rows: Numbered) -> Numbered:
 
 def _without_tables_beside(file: Rows, rows: Numbered) -> Numbered:
     """The rows of the first of two tables that have empty columns between them."""
-    width = _longest(rows)
-    filled = [any(has_text(row[i]) for _, row in rows if i < len(row)) for i in range(width)]
-    for place in range(3, width - 1):
+    filled = _filled_columns(rows)
+    for place in range(3, len(filled) - 1):
         if filled[place] and not filled[place - 1] and all(filled[place : place + 2]):
             first = [(n, row[: place - 1]) for n, row in rows if num_filled(row[: place - 1])]
             second = [(n, row[place:]) for n, row in rows if num_filled(row[place:])]
@@ -483,13 +482,17 @@ def _without_comments(file: Rows, rows: Numbered, width: int) -> Numbered:
     return kept
 
 
+def _filled_columns(rows: Numbered) -> list[bool]:
+    """Whether each column has a text."""
+    width = _longest(rows)
+    return [any(has_text(row[i]) for _, row in rows if i < len(row)) for i in range(width)]
+
+
 def _without_empty_columns(rows: Numbered) -> Numbered:
-    empty = set(range(_longest(rows)))
-    for _, row in rows:
-        empty -= {column for column in empty if column < len(row) and has_text(row[column])}
-        if not empty:
-            return rows
-    kept = [column for column in range(_longest(rows)) if column not in empty]
+    filled = _filled_columns(rows)
+    if all(filled):
+        return rows
+    kept = [column for column, is_filled in enumerate(filled) if is_filled]
     return [(n, [row[c] if c < len(row) else None for c in kept]) for n, row in rows]
 
 

@@ -138,9 +138,8 @@ def _frame_columns(frame: Any) -> list[list[Any] | None]:
         native = column.to_native()
         kind = str(getattr(native, "dtype", None) or getattr(native, "type", "")).lower()
         are_dates = kind.startswith("datetime64[") and "," not in kind  # without a zone
-        values = dates_of(column.to_numpy()) if are_dates else column.to_list()
-        if are_dates and int in set(map(type, values)):
-            values = column.to_list()
+        values = dates_of(column.to_numpy()) if are_dates else None
+        values = column.to_list() if values is None else values
         if kind in ("float16", "float32", "halffloat", "float"):
             # Written with the digits that the type holds: 0.1, not 0.10000000149.
             single = np.float16 if kind in ("float16", "halffloat") else np.float32

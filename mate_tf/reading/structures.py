@@ -187,9 +187,8 @@ def _with_names_beside(value: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def _with_labels(labels: Any, rows: list[list[Any]]) -> list[list[Any]]:
     """The rows with pandas's labels before them, if these are more than their numbers."""
-    if not isinstance(labels, list) or len(labels) != len(rows) - 1:
-        return rows
-    if all(str(label).isdecimal() for label in labels):
+    are_labels = isinstance(labels, list) and len(labels) == len(rows) - 1
+    if not are_labels or all(str(label).isdecimal() for label in labels):
         return rows
     return [[name, *row] for name, row in zip(["", *labels], rows, strict=True)]
 
@@ -357,10 +356,9 @@ def _arrow_values(column: Any) -> list[Any]:
         # As text they have only the digits that the type holds: 0.1, not 0.10000000149.
         column = column.cast(pyarrow.float32()).cast(pyarrow.string())
         return [None if text is None else plain_value(float(text)) for text in column.to_pylist()]
-    if types.is_date32(kind) or (types.is_timestamp(kind) and not kind.tz):
-        values = dates_of(column.to_numpy(zero_copy_only=False))
-        if int not in set(map(type, values)):
-            return values
+    are_dates = types.is_date32(kind) or (types.is_timestamp(kind) and not kind.tz)
+    if are_dates and (dates := dates_of(column.to_numpy(zero_copy_only=False))) is not None:
+        return dates
     if getattr(kind, "unit", "") == "ns":  # Python has microseconds
         if types.is_timestamp(kind):
             plain = pyarrow.timestamp("us", kind.tz)

@@ -116,15 +116,16 @@ def cell_texts(values: Iterable[Any]) -> list[str]:
     return [by_type[type(value)](value) for value in values]
 
 
-def dates_of(moments: Any) -> list[Any]:
-    """Python's dates of numpy's, without times if all are at midnight; integers if it lacks one."""
+def dates_of(moments: Any) -> list[Any] | None:
+    """Python's dates of numpy's, without times if all are at midnight; None if it lacks one."""
     import numpy as np
 
     for unit in ("D", "us"):
         rounded = moments.astype(f"datetime64[{unit}]")
         if ((rounded == moments) | np.isnat(moments)).all():
-            return list(rounded.tolist())
-    return list(moments.tolist())  # with nanoseconds
+            dates = list(rounded.tolist())
+            return None if int in set(map(type, dates)) else dates  # after the year 9999
+    return None  # with nanoseconds
 
 
 def are_texts(rows: Iterable[Iterable[Any]]) -> bool:
