@@ -246,6 +246,7 @@ NO_TABLE = "expected a Table, a path, bytes or an open file, "
     ({"a": [1], "b": 1}, ValueError, r"got an object of other things \(table 'table'\)"),
     ({"a": [1], "b": [1, 2]}, ValueError, "expected columns of the same length, got 'a': 1"),
     (pd.DataFrame({"a": []}), ValueError, "expected at least 1 row"),
+    (".", ValueError, r"expected a file, got a directory \('\.'\)"),
     ("none.csv", FileNotFoundError, r"expected a file at 'none\.csv', found none"),
 )
 def test_what_holds_no_table_is_refused_by_name(data, error, message):

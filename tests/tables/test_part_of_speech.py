@@ -1,7 +1,6 @@
 """Parts of speech: ids, alignment with wordpieces, taggers, and features made from them."""
 
 import json
-import pathlib
 import re
 
 import numpy as np
@@ -22,10 +21,10 @@ from mate_tf.tables.part_of_speech import (
     words_with_tags,
 )
 from mate_tf.tables.table import Question, Table
+from tests.data_folders import HYBRIDQA_SAMPLE
 from tests.small import cases
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
-HYBRIDQA = ROOT.parent / "shared" / "data" / "hybridqa_sample" / "dev.json"
+HYBRIDQA = HYBRIDQA_SAMPLE / "dev.json"
 TABLE = Table.from_rows([["name"], ["york"]])
 
 

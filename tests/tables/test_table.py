@@ -63,33 +63,31 @@ def test_expansions_follow_the_cells_and_equal_tables_and_questions_are_equal_ke
     assert len({Question("how many?", answers=["3"]), Question("how many?", answers=("3",))}) == 1
 
 
+def expanded(*expansions):
+    return TOWNS, {"expansions": expansions}
+
+
 @cases(
-    "expansions, message",
-    ([["", ""]], r"expected expansions of 2 rows, got 1 \(table 'cities'\)"),
-    ([["", ""], [""]], r"expected 2 cells .*, got 1 \(table 'cities', expansions of row 1\)"),
-    (["ab", "cd"], "expected a list of cells, got the text 'ab'"),
-    ([["", []], ["", ""]], "expected text, a number or None, got list"),
+    "item, changes, message",
+    (*expanded(["", ""]), r"expected expansions of 2 rows, got 1 \(table 'cities'\)"),
+    (*expanded(["", ""], [""]), r"2 cells .*, got 1 \(table 'cities', expansions of row 1\)"),
+    (*expanded("ab", "cd"), "expected a list of cells, got the text 'ab'"),
+    (*expanded(["", []], ["", ""]), "expected text, a number or None, got list"),
+    (Question("where?"), {"question_id": 3}, "expected a text as question_id, got 3"),
+    (Question("where?"), {"text": 3}, "expected a text as text, got 3"),
+    (TOWNS, {"document_title": 3}, "expected a text as document_title, got 3 .*'cities'"),
 )
-def test_expansions_of_another_shape_are_refused(expansions, message):
+def test_expansions_of_another_shape_and_names_that_are_no_texts_are_refused(
+    item, changes, message
+):
     with pytest.raises(ValueError, match=message):
-        replace(TOWNS, expansions=expansions)
+        replace(item, **changes)
 
 
 @stored_cases("fields, message")
 def test_a_malformed_question_is_refused(fields, message):
     with pytest.raises(ValueError, match=message):
         Question("where?", "q", **fields)
-
-
-@cases(
-    "item, name, got",
-    (Question("where?"), "question_id", "3"),
-    (Question("where?"), "text", "3"),
-    (TOWNS, "document_title", "3 .*'cities'"),
-)
-def test_names_and_titles_are_texts(item, name, got):
-    with pytest.raises(ValueError, match=f"expected a text as {name}, got {got}"):
-        replace(item, **{name: 3})
 
 
 @pytest.mark.parametrize("number", [3, 3.5, float("nan"), float("inf"), 1e300])
