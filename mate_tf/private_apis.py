@@ -26,10 +26,7 @@ _PROFILED = re.compile(r"[^:]+:(\w+(?<!Call)(?<!While)(?<!If)(?<!Case))")
 
 
 def import_extra(module: str, extra: str, purpose: str) -> Any:
-    """A module of a package that an extra of setup.py brings, for a purpose: "to read 'a.xlsx'".
-
-    ModuleNotFoundError if it is not installed; the message says how to install it.
-    """
+    """A module of a package that an extra of setup.py brings, for a purpose: "to read 'a.xlsx'"."""
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -41,10 +38,8 @@ def import_extra(module: str, extra: str, purpose: str) -> Any:
 
 
 def import_tensorflow() -> None:
-    """Imports TensorFlow without its informative lines; ModuleNotFoundError where there is none.
-
-    Its C++ side logs harmless errors on machines without a GPU; what matters is raised.
-    """
+    """Imports TensorFlow without its informative lines; ModuleNotFoundError where there is none."""
+    # Its C++ side logs harmless errors on machines without a GPU; what matters is raised.
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
     if sys.modules.get("tensorflow"):
         return
@@ -84,10 +79,7 @@ def shown_frame(styler: Any) -> Any:
 
 @contextlib.contextmanager
 def without_chatter() -> Iterator[None]:
-    """Within it, TensorFlow's C++ side writes no informative lines; no log level turns off all.
-
-    What else is written to standard error meanwhile is passed on at the end.
-    """
+    """Within it, TensorFlow's C++ side writes no informative lines; no log level turns off all."""
     try:
         stderr = os.dup(2)
     except OSError:  # it is closed
@@ -107,11 +99,7 @@ def without_chatter() -> Iterator[None]:
 
 
 def compiles_with_xla() -> bool:
-    """Whether the function that is being traced is one for XLA.
-
-    XLA lacks some operations and is faster without others. No public name tells which kind of
-    graph is being made.
-    """
+    """Whether the function that is being traced is one for XLA, which no public name tells."""
     import tensorflow as tf
     from tensorflow.python.ops import control_flow_util
 
@@ -119,10 +107,7 @@ def compiles_with_xla() -> bool:
 
 
 def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
-    """The same tensor, which XLA keeps as it is; it does not compute it again from what it is of.
-
-    TensorFlow has no public name for it. Outside of XLA nothing happens.
-    """
+    """The same tensor, which XLA keeps and does not compute again, by a private name."""
     if not compiles_with_xla():
         return tensor
     from tensorflow.compiler.tf2xla.ops import gen_xla_ops
@@ -134,8 +119,7 @@ def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
 def gradient_registry() -> dict[str, dict[str, Any]]:
     """All registered gradients by name: each entry holds the function as "type".
 
-    tf.custom_gradient registers one for each call within a graph, which keeps the graph alive. No
-    public name takes one out.
+    tf.custom_gradient registers one for each call within a graph; no public name takes one out.
     """
     from tensorflow.python.framework import ops
 
@@ -143,10 +127,7 @@ def gradient_registry() -> dict[str, dict[str, Any]]:
 
 
 def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
-    """The functions that a graph calls, by name, each with its own `graph`, at any depth.
-
-    A graph's GraphDef names them too, but without the shapes of their tensors.
-    """
+    """The functions that a graph calls, at any depth, by name; a GraphDef's lack their shapes."""
     for name, function in graph._functions.items():
         if hasattr(function, "graph"):
             yield name, function
@@ -200,18 +181,14 @@ class ChangesSummedGradients:
 
 
 def moving_averages(optimizer: Any) -> Sequence[Any]:
-    """The averages that an optimizer with `use_ema` keeps, in the order of the variables.
-
-    The public `finalize_variable_values` overwrites the variables; they are needed again.
-    """
+    """The averages that an optimizer with `use_ema` keeps, in the order of the variables."""
+    # The public `finalize_variable_values` overwrites the variables, which are needed again.
     return optimizer._model_variables_moving_average
 
 
 def variable_index(optimizer: Any, variable: Any) -> int:
-    """The place of the variable that `update_step` is given among those of `build`.
-
-    On several replicas it is a replica's part of the variable, which has no path.
-    """
+    """The place of the variable that `update_step` is given among those of `build`."""
+    # On several replicas it is a replica's part of the variable, which has no path.
     return optimizer._get_variable_index(variable)
 
 

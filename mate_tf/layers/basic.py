@@ -252,11 +252,9 @@ class SeededDropout(NamedTuple):
         return kept(tensor)
 
     def draw(self, tensor: tf.Tensor) -> tuple[tf.Tensor, tf.Tensor, tf.Tensor]:
-        """The random bits of a tensor's units, and the other arguments of `kept_units`.
-
-        Each unit takes 16 random bits, half as many as TensorFlow's dropout, which takes most of
-        its time to draw them. So the rate is a multiple of 2^-16.
-        """
+        """The random bits of a tensor's units, and the other arguments of `kept_units`."""
+        # 16 bits for each unit, half as many as in TensorFlow's dropout, which takes most of its
+        # time to draw them. So the rate is a multiple of 2^-16.
         size, share = tf.size(tensor), min(round(self.rate * 2**16), 2**16 - 1)
         words = tf.random.stateless_uniform([(size + 1) // 2], self.seed, None, None, tf.uint32)
         bits = tf.reshape(tf.bitcast(words, tf.uint16), [-1])[:size]
@@ -265,16 +263,13 @@ class SeededDropout(NamedTuple):
 
     def fold_in(self, index: int) -> "SeededDropout":
         """Dropout of other units, for another tensor; the same for the same index."""
-        seed = tf.random.experimental.stateless_fold_in(self.seed, index)
-        return self._replace(seed=seed)
+        return self._replace(seed=tf.random.experimental.stateless_fold_in(self.seed, index))
 
 
 def seeds_after(seeds: tf.Tensor, tensor: tf.Tensor) -> tf.Tensor:
-    """The same seeds, int32 [...], but not before the tensor, float [...], is there.
-
-    Without it, TensorFlow and XLA would draw early what a gradient draws again, or take the first
-    result, and keep it. XLA follows only data.
-    """
+    """The same seeds, int32 [...], but not before the tensor, float [...], is there."""
+    # Without it, TensorFlow and XLA would draw early what a gradient draws again, or take the
+    # first result, and keep it. XLA follows only data.
     is_nan = tf.reduce_any(tf.math.is_nan(tf.reshape(tensor, [-1])[:1]))
     return seeds + tf.cast(is_nan, seeds.dtype)
 
@@ -313,7 +308,14 @@ class Dropout(keras.layers.Layer):
         """The seed of the next mask, int32 [2]; zeros if nothing is dropped."""
         if self.seed_generator is None:
             return tf.zeros([2], tf.int32)
-        return draw_seed(self.seed_generator)
+        # The generator's state is int64, because some devices have no int32 variables.
+        state = self.seed_generator.next()
+        seed = tf.cast(tf.math.floormod(state, tf.constant(tf.int32.max, state.dtype)), tf.int32)
+        replica = tf.distribute.get_replica_context()
+        # The generators of all replicas are in the same state.
+        if replica is None or replica.num_replicas_in_sync == 1:
+            return seed
+        return tf.random.experimental.stateless_fold_in(seed, replica.replica_id_in_sync_group)
 
     def call(
         self, inputs: tf.Tensor, training: bool = False, seed: tf.Tensor | None = None
@@ -329,15 +331,3 @@ class Dropout(keras.layers.Layer):
 
     def get_config(self) -> dict[str, Any]:
         return super().get_config() | attributes(self, "rate", "seed")
-
-
-def draw_seed(generator: keras.random.SeedGenerator) -> tf.Tensor:
-    """A seed for TensorFlow's stateless random numbers, int32 [2], different in each replica."""
-    # The generator's state is int64, because some devices have no int32 variables.
-    state = generator.next()
-    seed = tf.cast(tf.math.floormod(state, tf.constant(tf.int32.max, state.dtype)), tf.int32)
-    replica = tf.distribute.get_replica_context()
-    # The generators of all replicas are in the same state.
-    if replica is None or replica.num_replicas_in_sync == 1:
-        return seed
-    return tf.random.experimental.stateless_fold_in(seed, replica.replica_id_in_sync_group)

@@ -1,11 +1,10 @@
 """Graphs: what XLA compiles in them, and custom gradients that are freed with them.
 
-On a CPU, TensorFlow computes a chain of elementwise operations one by one, each in its own pass
-over memory. Small functions are compiled, where possible, so that they take one pass.
+On a CPU, TensorFlow computes each elementwise operation in its own pass over memory. Small
+functions are compiled, where possible, so that they take one pass.
 
-In a graph, tf.custom_gradient registers the gradient of every call under a new name and never
-removes it. The gradient holds the graph and its variables, so a process that trains one model after
-another would keep all of them, hundreds of megabytes each.
+In a graph, tf.custom_gradient registers the gradient of every call and never removes it. So a
+process that trains one model after another would keep all of them, hundreds of megabytes each.
 """
 
 import contextlib
@@ -62,10 +61,8 @@ def many_lengths() -> bool:
 
 
 def compiles_one_pass() -> bool:
-    """Whether `OnePass` compiles here: only in a graph for this machine.
-
-    Outside a graph, compiling takes longer than a few calls save.
-    """
+    """Whether `OnePass` compiles here: only in a graph for this machine."""
+    # Outside a graph, compiling takes longer than a few calls save.
     if tf.executing_eagerly() or many_lengths():
         return False
     return tf.distribute.get_strategy().num_replicas_in_sync == 1 and not portable_graph.is_on
@@ -83,9 +80,8 @@ def keep_first_compilation_quiet() -> None:
 class OnePass:
     """A function of tensors that is compiled where possible.
 
-    It is not compiled in a `portable_graph`, or with several replicas: on one host's CPU, XLA
-    compiles for one only. Models of all sizes share it, so it must not need static shapes, and its
-    results have none.
+    With several replicas it is not: on one host's CPU, XLA compiles for one only. Models of all
+    sizes share it, so it must not need static shapes, and its results have none.
     """
 
     def __init__(self, function: Callable[..., tf.Tensor]) -> None:

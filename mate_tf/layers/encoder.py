@@ -43,15 +43,13 @@ def cell_numbers(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
 def original_first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
     """The same, with the cell numbers of the authors' release, column * 256 + row.
 
-    Row r >= 256 of a column shares its number with row r - 256 of the next column, and both take
-    the smaller first index.
+    Row r >= 256 of a column shares its number, and so its index, with row r - 256 of the next one.
     """
     cells = features.column_ids * 256 + features.row_ids  # [B, S]
     return _first_index(tf.minimum(cells, 256 * 256 - 1), 256 * 256)
 
 
 def _first_index(cells: tf.Tensor, num_cells: int | None = None) -> tf.Tensor:
-    """The index of the first token of each token's cell, numbers from 0 to below S or num_cells."""
     index = tf.broadcast_to(tf.range(tf.shape(cells)[1])[None], tf.shape(cells))  # [B, S]
     first = reduce_segments(tf.math.unsorted_segment_min, index, cells, num_cells)
     return tf.gather(first, cells, batch_dims=1)
@@ -80,9 +78,8 @@ def reduce_segments(
 class TableEmbedding(keras.layers.Layer):
     """The normalised sum of word, type and position embeddings (TAPAS paper, section 3).
 
-    Called on token features int [B, S]; returns float [B, G + S, D]. Learned global tokens come
-    first. A type id beyond its vocabulary takes the last embedding, or with `original_ids`
-    (EncoderConfig) none.
+    From token features int [B, S] to float [B, G + S, D], learned global tokens first. A type id
+    beyond its vocabulary takes the last embedding, or with `original_ids` none.
     """
 
     def __init__(self, config: EncoderConfig, **kwargs):
@@ -96,22 +93,19 @@ class TableEmbedding(keras.layers.Layer):
         config = self.config
 
         def table(rows: int, name: str):
-            return self.add_weight(
-                shape=(rows, config.hidden_size),
-                initializer=normal_initializer(config.initializer_range),
-                autocast=False,  # it would cast the whole table to read a few rows
-                name=name,
-            )
+            initializer = normal_initializer(config.initializer_range)
+            # Autocast would cast the whole table to read a few rows.
+            shape = rows, config.hidden_size
+            return self.add_weight(shape, initializer, autocast=False, name=name)
 
         self.word_embeddings = table(config.vocab_size, "word_embeddings")
         self.position_embeddings = None
         if config.position != "none":
             self.position_embeddings = table(config.max_position_embeddings, "position_embeddings")
+        sizes = zip(TYPE_FEATURES, config.type_vocab_sizes, strict=True)
         self.type_embeddings = {
             feature: table(rows, f"token_type_embeddings_{index}")
-            for index, (feature, rows) in enumerate(
-                zip(TYPE_FEATURES, config.type_vocab_sizes, strict=True)
-            )
+            for index, (feature, rows) in enumerate(sizes)
             if feature not in config.disabled_features
         }
         self.global_embeddings = None
@@ -120,10 +114,9 @@ class TableEmbedding(keras.layers.Layer):
         self.layer_norm.build((None, None, config.hidden_size))
 
     def call(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
-        tables, ids = [self.word_embeddings], [self._checked(features.input_ids)]
-        for feature, table in self.type_embeddings.items():
-            tables.append(table)
-            ids.append(getattr(features, feature))
+        tables = [self.word_embeddings, *self.type_embeddings.values()]
+        ids = [self._checked(features.input_ids)]
+        ids += [getattr(features, feature) for feature in self.type_embeddings]
         if self.position_embeddings is not None:
             tables.append(self.position_embeddings)
             ids.append(self._positions(features))
@@ -178,11 +171,12 @@ def summed_rows(
         def gradient(upstream: tf.Tensor) -> list[tf.IndexedSlices]:
             slices = []
             for table, one in zip(tables, ids, strict=True):
-                rows = upstream
-                if zero_beyond:
-                    rows = tf.where(_is_inside(one, table)[:, None], upstream, 0.0)
+                inside = _inside(one, table)
+                rows = (
+                    tf.where((one == inside)[:, None], upstream, 0.0) if zero_beyond else upstream
+                )
                 rows = tf.cast(rows, table.dtype)
-                slices.append(tf.IndexedSlices(rows, _inside(one, table), tf.shape(table)))
+                slices.append(tf.IndexedSlices(rows, inside, tf.shape(table)))
             return slices
 
         # Without the barrier XLA sums up again in the gradient, and keeps the rows of each table.
@@ -197,19 +191,14 @@ def _sum(*tables_and_ids: tf.Tensor, zero_beyond: bool) -> tf.Tensor:
     half = len(tables_and_ids) // 2
     total = 0.0
     for table, ids in zip(tables_and_ids[:half], tables_and_ids[half:], strict=True):
-        rows = tf.cast(tf.gather(table, _inside(ids, table)), tf.float32)
-        if zero_beyond:
-            rows = tf.where(_is_inside(ids, table)[:, None], rows, 0.0)
-        total += rows
+        inside = _inside(ids, table)
+        rows = tf.cast(tf.gather(table, inside), tf.float32)
+        total += tf.where((ids == inside)[:, None], rows, 0.0) if zero_beyond else rows
     return total
 
 
 def _inside(ids: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
     return tf.clip_by_value(ids, 0, tf.shape(table)[0] - 1)
-
-
-def _is_inside(ids: tf.Tensor, table: tf.Tensor) -> tf.Tensor:
-    return (ids >= 0) & (ids < tf.shape(table)[0])
 
 
 _SUMS = {
@@ -221,8 +210,7 @@ _SUMS = {
 def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -> tf.Tensor:
     """Runs an `EncoderBlock` in training and keeps only its input, float [B, G + S, D].
 
-    The gradient computes the block again (Chen et al., 2016, "Training deep nets with sublinear
-    memory cost").
+    The gradient computes it again (Chen et al., 2016, "Training deep nets with sublinear memory").
     """
     seeds = block.draw_seeds()  # drawn inside, they would differ the second time
 
@@ -303,12 +291,9 @@ class EncoderBlock(keras.layers.Layer):
 def one_graph(
     blocks: Sequence[EncoderBlock], plan: Any
 ) -> Callable[[EncoderBlock, tf.Tensor], tf.Tensor] | None:
-    """Runs a block in inference by a function that is traced once for all of them.
+    """Runs a block in inference by a function of its weights, traced once for all: a second less.
 
-    Its arguments are the weights. None if the blocks differ in more: LoRA or int8 in some of them,
-    or an attention of your own.
-
-    The graph calls it: with a copy for each block, TensorFlow would take a second more to make it.
+    None if the blocks differ in more: LoRA or int8 in some of them, or an attention of your own.
     """
     first = blocks[0]
     kinds = {tuple((one.shape, one.dtype) for one in block.weights) for block in blocks}

@@ -42,9 +42,8 @@ def group_cells(
 ) -> Cells:
     """Groups tokens by row and column; ids and input_mask are [B, S].
 
-    Ids beyond the limits count as the last; a `max_num_rows` of None keeps each row apart. With
-    `count_padding` padding is averaged into the question's cell, as the original does, although the
-    value then depends on the padded length.
+    Ids beyond the limits count as the last. With `count_padding` padding is averaged into the
+    question's cell, as the original does, although the value then depends on the padded length.
     """
     columns = tf.minimum(column_ids, max_num_columns - 1)  # [B, S]
     rows = row_ids if max_num_rows is None else tf.minimum(row_ids, max_num_rows - 1)
@@ -82,16 +81,16 @@ def to_tokens(cell_values, cells: Cells):
 def column_logits(
     token_scores, cells: Cells, num_columns: int, allow_empty: bool = False
 ) -> tf.Tensor:
-    """Logits of the columns: the mean over cells of the mean over tokens.
+    """Logits of the columns, float32 [B, C]: the mean over cells of the mean over tokens.
 
-    From token scores float32 [B, S] to float32 [B, C], about -10000 for a column that does not
-    exist. Column 0, which stands for no column, may be chosen with `allow_empty`.
+    It is about -10000 for a column that does not exist. Column 0, which stands for no column, may
+    be chosen with `allow_empty`.
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
-    sums = reduce_segments(tf.math.unsorted_segment_sum, cell_scores, cells.column_ids, num_columns)
-    counts = reduce_segments(
-        tf.math.unsorted_segment_sum, cells.exists, cells.column_ids, num_columns
-    )
+    sums, counts = (
+        reduce_segments(tf.math.unsorted_segment_sum, values, cells.column_ids, num_columns)
+        for values in (cell_scores, cells.exists)
+    )  # [B, C] each
     is_empty_column = tf.range(num_columns) == 0  # [C]
     forbidden = (counts < 0.5) & ~is_empty_column  # [B, C]
     if not allow_empty:
@@ -100,10 +99,7 @@ def column_logits(
 
 
 def select_in_best_column(token_logits, columns_logits, cells: Cells):
-    """Averages token logits [B, S] by cell, and lowers those outside the best column by 10000.
-
-    The best has the largest of the columns' logits, float32 [B, C]; returns float32 [B, S].
-    """
+    """Averages token logits [B, S] by cell, and lowers those outside the best column by 10000."""
     best = tf.argmax(columns_logits, axis=-1, output_type=tf.int32)[:, tf.newaxis]  # [B, 1]
     selectable = (cells.column_ids == best) & (best > 0) & (cells.exists > 0)  # [B, K]
     logits = mean_by_cell(token_logits, cells)  # [B, K]
@@ -113,9 +109,8 @@ def select_in_best_column(token_logits, columns_logits, cells: Cells):
 def token_selection_loss(logits, label_ids, input_mask, positive_weight: float):
     """Binary cross-entropy of each token, averaged over the input with the question: float32 [B].
 
-    Logits are float32 [B, S]; a token of the answer counts `positive_weight` times. In the release
-    the weight multiplies every token, labelled or not, because it compares a tensor with a number
-    by identity.
+    A token of the answer counts `positive_weight` times. In the release every token does, because
+    it compares a tensor with a number by identity.
     """
     labels = tf.cast(label_ids > 0, tf.float32)
     mask = tf.cast(input_mask, tf.float32)
@@ -128,8 +123,7 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     """Cross-entropy of the column, plus binary cross-entropy of the cells in it: float32 [B].
 
     The right column has most labelled tokens. Without a label it is column 0, and the loss is about
-    10000 unless that may be chosen. The mean over the column's cells includes its header, as in the
-    original. Token logits are float32 [B, S], the columns' [B, C], and label_ids int32 [B, S].
+    10000 unless that may be chosen. The mean over cells includes the header, as in the original.
     """
     num_columns = columns_logits.shape[1]
     token_columns = to_tokens(cells.column_ids, cells)  # [B, S]
@@ -138,9 +132,8 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     column_loss = tf.nn.sparse_softmax_cross_entropy_with_logits(column, columns_logits)  # [B]
 
     labels = tf.cast(is_labelled(label_ids, cells), tf.float32)  # [B, K]
-    losses = tf.nn.sigmoid_cross_entropy_with_logits(
-        labels, mean_by_cell(token_logits, cells)
-    )  # [B, K]
+    logits = mean_by_cell(token_logits, cells)
+    losses = tf.nn.sigmoid_cross_entropy_with_logits(labels, logits)  # [B, K]
     in_column = cells.exists * tf.cast(cells.column_ids == column[:, tf.newaxis], tf.float32)
     cell_loss = tf.reduce_sum(losses * in_column, axis=1)
     cell_loss /= tf.reduce_sum(in_column, axis=1) + _EPSILON  # [B]
@@ -171,9 +164,7 @@ def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells):
 
     The target is the model's own belief in each correct cell, normalized and held constant (MATE,
     section 4.1, the equation for L). So the gradient, but not the value, is that of the negative
-    log of the correct cells' total probability. From log-probabilities float32 [B, K] and
-    label_ids int32 [B, S] to float32 [B], 0 for an example without a correct cell in the table's
-    body.
+    log of the correct cells' total probability. It is float32 [B], 0 without a correct cell.
     """
     correct = cells.in_body & is_labelled(label_ids, cells)  # [B, K]
     candidates = tf.where(correct, log_probabilities, _NEVER)
@@ -242,11 +233,10 @@ def expected_result(
 
 
 def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bool = False):
-    """Huber loss between the expected and the true number, float32 [B].
+    """Huber loss between the result expected and the answer, NaN without a number: float32 [B].
 
-    The result, of `expected_result`, and the answer, NaN without a number, are float32 [B]. The
-    loss is 0 where `computed`, float32 [B], is; it grows linearly for an error beyond
-    `huber_loss_delta`. With `normalize` both are first divided by the larger one.
+    It is 0 where `computed`, float32 [B], is, and linear for an error beyond `huber_loss_delta`.
+    With `normalize` both numbers are first divided by the larger one.
     """
     answer = tf.where(tf.math.is_nan(answer), 0.0, answer)
     error = tf.abs(answer - result)

@@ -9,8 +9,7 @@ import keras
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import Dropout
-from mate_tf.models.encoder_task import EncoderTask, add_pooled_head, pooled_logits
+from mate_tf.models.encoder_task import EncoderTask, pooled_logits
 from mate_tf.task_configs import ClassificationConfig
 
 
@@ -22,16 +21,8 @@ class SequenceClassification(EncoderTask):
     label = "classification_class_index"
     task_config: ClassificationConfig
 
-    def make_layers(self) -> None:
-        rate = self.task_config.output_dropout
-        self.dropout = Dropout(rate, name="dropout", dtype=self.dtype_policy)
-
     def make_weights(self) -> None:
-        # Named and shaped as in the published checkpoints.
-        shape = self.task_config.num_classes, self.encoder_config.hidden_size
-        self.output_weights, self.output_bias = add_pooled_head(
-            self, shape, "output_weights_cls", "output_bias_cls"
-        )
+        self.make_class_weights()
 
     def call(self, features: TokenFeatures, training: bool = False) -> dict[str, tf.Tensor]:
         pooled = self.encoder(features, training=training).pooled_output  # [B, D]

@@ -10,6 +10,7 @@ import tensorflow as tf
 from mate_tf.config import EncoderConfig
 from mate_tf.dataclass_json import from_dict
 from mate_tf.features.token_features import PART_OF_SPEECH, TAPAS_FEATURES, TokenFeatures
+from mate_tf.layers.basic import Dropout
 from mate_tf.layers.compilation import portable_graph, without_gradients
 from mate_tf.layers.encoder import TableEncoder
 from mate_tf.task_configs import TaskConfig
@@ -71,10 +72,18 @@ class EncoderTask(keras.Model):
         self.build()  # at once: made while `fit` traces its step, they would be lost by an error
 
     def make_layers(self) -> None:
-        """Makes the layers of the head."""
+        """Makes the layers of the head; by default its dropout."""
+        rate = self.task_config.output_dropout
+        self.dropout = Dropout(rate, name="dropout", dtype=self.dtype_policy)
 
     def make_weights(self) -> None:
         """Creates the weights of the head."""
+
+    def make_class_weights(self) -> None:
+        """Creates those of classes, named and shaped as in the published checkpoints."""
+        shape = self.task_config.num_classes, self.encoder_config.hidden_size
+        names = "output_weights_cls", "output_bias_cls"
+        self.output_weights, self.output_bias = add_pooled_head(self, shape, *names)
 
     def build(self, input_shape=None) -> None:
         """Creates the weights, once; they do not depend on the input."""

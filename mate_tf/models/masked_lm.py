@@ -38,9 +38,8 @@ class MaskedLanguageModel(EncoderTask):
         config, dtype = self.encoder_config, self.dtype_policy
         sizes = config.hidden_size, config.activation, config.initializer_range
         self.transform = Linear(*sizes, name="transform", dtype=dtype)
-        self.layer_norm = LayerNorm(
-            config.layer_norm_epsilon, name="transform_layer_norm", dtype=dtype
-        )
+        epsilon = config.layer_norm_epsilon
+        self.layer_norm = LayerNorm(epsilon, name="transform_layer_norm", dtype=dtype)
 
     def make_weights(self) -> None:
         config = self.encoder_config

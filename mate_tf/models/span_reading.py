@@ -13,9 +13,9 @@ import keras
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import Dropout, gelu
+from mate_tf.layers.basic import gelu
 from mate_tf.layers.encoder import cell_numbers
-from mate_tf.models.encoder_task import EncoderTask, add_linear, add_pooled_head, pooled_logits
+from mate_tf.models.encoder_task import EncoderTask, add_linear, pooled_logits
 from mate_tf.task_configs import LOG_ZERO, SpanKind, SpanReadingConfig
 
 
@@ -98,8 +98,8 @@ class SpanReading(EncoderTask):
     task_config: SpanReadingConfig
 
     def make_layers(self) -> None:
+        super().make_layers()
         config = self.task_config
-        self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         self.head = SpanHead(
             config.kind,
             config.max_span_length,
@@ -110,11 +110,8 @@ class SpanReading(EncoderTask):
 
     def make_weights(self) -> None:
         self.head.build((None, None, self.encoder_config.hidden_size))
-        if num_classes := self.task_config.num_classes:
-            shape = num_classes, self.encoder_config.hidden_size
-            self.output_weights, self.output_bias = add_pooled_head(
-                self, shape, "output_weights_cls", "output_bias_cls"
-            )
+        if self.task_config.num_classes:
+            self.make_class_weights()
 
     def checkpoint_variables(self) -> dict[str, keras.Variable]:
         """The variables whose names in checkpoints have a scope."""
@@ -201,10 +198,9 @@ def over_spans(
 
 
 def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
-    """Numbers the cells of the table's body in the order of the sequence: int32 [B, S].
+    """Numbers the cells of the table's body, in the order of the sequence: int32 [B, S].
 
-    It is 0 for a token outside the body, where no span may be. Ids are int [B, S]. A histogram row
-    is like any other row here.
+    0 is for a token outside the body. A histogram row is like any other row here.
     """
     in_body = (row_ids > 0) & (column_ids > 0)  # [B, S]
     return tf.where(in_body, cell_numbers(row_ids, column_ids), 0)
@@ -230,7 +226,7 @@ def answer_bounds(label_ids: tf.Tensor, cells: tf.Tensor) -> tuple[tf.Tensor, tf
 def answer_spans(label_ids: tf.Tensor, cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
     """Which spans are answers of at most L tokens: bool [B, N]; arguments as `answer_bounds`.
 
-    In the release every beginning also goes with the end of another answer that is near enough.
+    In the release a beginning also goes with the end of another answer that is near enough.
     """
     starts, ends = answer_bounds(label_ids, cells)
     answers = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, S], counted from 1

@@ -9,7 +9,6 @@ import keras
 import tensorflow as tf
 
 from mate_tf.features.token_features import TokenFeatures
-from mate_tf.layers.basic import Dropout
 from mate_tf.models import cell_selection
 from mate_tf.models.encoder_task import EncoderTask, add_linear, add_pooled_head, pooled_logits
 from mate_tf.tables.operators import ABSENT, OPERATORS, operators_by_id
@@ -39,8 +38,8 @@ class TableQuestionAnswering(EncoderTask):
     task_config: TableQAConfig
 
     def make_layers(self) -> None:
+        super().make_layers()
         config = self.task_config
-        self.dropout = Dropout(config.output_dropout, name="dropout", dtype=self.dtype_policy)
         self.cell_selection = CellSelectionHead(
             config.select_one_column,
             config.init_cell_selection_weights_to_zero,
@@ -125,12 +124,8 @@ class TableQuestionAnswering(EncoderTask):
     def _cells(self, features: TokenFeatures) -> cell_selection.Cells:
         config = self.task_config
         return cell_selection.group_cells(
-            features.column_ids,
-            features.row_ids,
-            features.input_mask,
-            max_num_columns=config.max_num_columns,
-            max_num_rows=config.max_num_rows,
-            count_padding=config.count_padding,
+            *(features.column_ids, features.row_ids, features.input_mask),
+            *(config.max_num_columns, config.max_num_rows, config.count_padding),
         )
 
     def _selection_loss(self, batch, outputs):
@@ -140,10 +135,9 @@ class TableQuestionAnswering(EncoderTask):
             log_cells = cell_selection.log_cell_probabilities(outputs["token_logits"], cells)
             return cell_selection.cell_cross_entropy_loss(log_cells, labels, cells)
         if config.select_one_column:
-            cells, columns = self._cells(TokenFeatures.from_dict(batch)), outputs["column_logits"]
-            loss = cell_selection.column_selection_loss(
-                outputs["token_logits"], columns, labels, cells
-            )
+            cells = self._cells(TokenFeatures.from_dict(batch))
+            logits = outputs["token_logits"], outputs["column_logits"]
+            loss = cell_selection.column_selection_loss(*logits, labels, cells)
         else:
             loss = cell_selection.token_selection_loss(
                 outputs["selection_logits"], labels, batch["input_mask"], config.positive_weight
@@ -251,9 +245,8 @@ class CellSelectionHead(keras.layers.Layer):
         self.initialize_to_zero = initialize_to_zero
 
     def build(self, input_shape) -> None:
-        initializer = (
-            "zeros" if self.initialize_to_zero else keras.initializers.TruncatedNormal(stddev=0.02)
-        )
+        normal = keras.initializers.TruncatedNormal(stddev=0.02)
+        initializer = "zeros" if self.initialize_to_zero else normal
         for name, is_scored in self.scored.items():
             if is_scored:
                 add_linear(self, name, (input_shape[-1],), initializer)

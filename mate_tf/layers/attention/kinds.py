@@ -111,7 +111,7 @@ class ByLength:
     dtype: str
 
     def longest(self, training: bool) -> int:
-        """The longest sequence that the short implementation computes."""
+        """The longest sequence of which all pairs are computed."""
         attention = self.attention
         if attention.evaluator is not None or attention.original_bucketing:
             return 0  # all pairs would differ from the release's bucketing
@@ -152,7 +152,6 @@ class ByLength:
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context. float [B, S, H, E]."""
         options = dropout, training
         short = functools.partial(self.short.attend, projected, plan.short, *options)
         long = functools.partial(self.long.attend, projected, plan.long, *options)
@@ -163,18 +162,16 @@ class ByLength:
 
 @dataclasses.dataclass(eq=False)
 class Linformer:
-    """An `Implementation` with a weight: `length_projection`, float [S, P].
+    """An `Implementation` that sums keys and values to a fixed number of each, in linear time.
 
-    It sums the keys and values to a fixed number of each, so the cost is linear in the length (Wang
-    et al., 2020, section 4; MATE paper, section 4.3). All heads share one projection. Each position
-    has its own weights, so a model takes sequences of one length only, and no pattern applies.
+    All heads share one `length_projection`, float [S, P] (Wang et al., 2020, section 4; MATE paper,
+    section 4.3). Each position has its own weights, so a model takes sequences of one length only.
     """
 
     heads: Heads
     attention: LinformerConfig
 
     def build(self, layer: keras.layers.Layer) -> None:
-        """Adds the weight to the layer."""
         # TensorFlow saves what is an attribute of the layer.
         self.length_projection = layer.length_projection = layer.add_weight(
             shape=(self.attention.sequence_length, self.attention.projected_length),
@@ -183,10 +180,7 @@ class Linformer:
         )
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
-        """The weights of keys, 0 for padding, else 1: float [B, S, 1].
-
-        ValueError if S is not the attention's `sequence_length`.
-        """
+        """The weights of keys, 0 for padding, else 1: float [B, S, 1]; refuses any other length."""
         expected, length = self.attention.sequence_length, sequence_length(features)
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
@@ -202,7 +196,6 @@ class Linformer:
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context. float [B, S, H, E]."""
         # The cast is for gradients that compute it again, outside of the layer's call.
         weights = tf.cast(tf.convert_to_tensor(self.length_projection), plan.dtype)
         weights *= plan  # [B, S, P]
@@ -361,8 +354,7 @@ class SelfAttention(keras.layers.Layer):
     ) -> tf.Tensor:
         """The same context; the gradient computes it again from query, key and value.
 
-        Views, scores, probabilities and masks take several times the memory of all else in a layer,
-        and few of its operations. On an accelerator memory is what is short.
+        Views, scores, probabilities and masks take most of a layer's memory and few operations.
         """
 
         @tf.recompute_grad

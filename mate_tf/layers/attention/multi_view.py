@@ -20,7 +20,7 @@ from mate_tf.dataclass_json import require
 from mate_tf.features.token_features import TokenFeatures
 from mate_tf.layers.attention import patterns
 from mate_tf.layers.attention.relations import relation_scores
-from mate_tf.layers.attention.softmax import Attended, weighted_sum
+from mate_tf.layers.attention.softmax import Attended, dense_attention, weighted_sum
 from mate_tf.layers.basic import SeededDropout, attributes
 from mate_tf.layers.compilation import custom_gradient
 
@@ -37,8 +37,7 @@ class MultiView(NamedTuple):
 class ViewIndices(NamedTuple):
     """The tokens of a head group's views, as indices of the sequence.
 
-    A sequence that does not fill its buckets, or its global part, is padded with its first token at
-    the end of its order.
+    At the end of its order, a sequence is padded with its first token.
     """
 
     order: tf.Tensor  # int32 [B, P]
@@ -73,7 +72,7 @@ def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
 def make_views(full: tf.Tensor, indices: ViewIndices, names: Sequence[str]) -> MultiView:
     """Some views of a tensor float [B, h, S, E]; "global_", and "long" or "window" or both.
 
-    The gradient is a gather too. TensorFlow's own would sum index by index, at many times the cost.
+    The gradient is a gather too, as in `patterns.in_order`.
     """
 
     @custom_gradient
@@ -104,8 +103,9 @@ class MultiViewEmbedding(keras.layers.Layer):
     """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
 
     Called on an embedding [B, S, H, E] and an order of its tokens int [B, S]; returns a
-    `MultiView`. The sequence is padded as in `ViewIndices`. The padding has no gradient, and the
-    caller has to mask it. `bucket_size` is R, `global_size` G; ValueError if one is below 1.
+    `MultiView`. A sequence that does not fill its views is padded with its first token at the end
+    of its order; the padding has no gradient, and the caller has to mask it. `bucket_size` is R,
+    `global_size` G; ValueError if one is below 1.
 
     Example:
         >>> embedding = tf.reshape(tf.range(6.0), [1, 6, 1, 1])
@@ -169,20 +169,16 @@ def multi_view_attention(
 
     Returns float [B, H, G + N * R, E], in the head group's order, padding included.
     """
-    head_size = query.global_.shape[-1]
-    scale = tf.cast(1.0 / (temperature * head_size**0.5), query.global_.dtype)
-
-    from_global = tf.einsum("BHFE,BHTE->BHFT", query.global_ * scale, key.full)
-    if global_bias is not None:
-        from_global += global_bias
-    global_context = weighted_sum(
-        [Attended(from_global, global_mask, value.full, "BHFT,BHTE->BHFE")],
-        dropout and dropout.fold_in(0),
-        scores_are_small,
+    global_context = dense_attention(
+        *(query.global_, key.full, value.full, global_mask),
+        bias=global_bias,
+        temperature=temperature,
+        dropout=dropout and dropout.fold_in(0),
+        scores_are_small=scores_are_small,
     )
-
     with tf.control_dependencies([global_context]):  # its scores are freed by then
-        long = query.long * scale
+        scale = 1.0 / (temperature * query.long.shape[-1] ** 0.5)
+        long = query.long * tf.cast(scale, query.long.dtype)
     to_global = tf.einsum("BHNFE,BHTE->BHNFT", long, key.global_)
     to_window = tf.einsum("BHNFE,BHNTE->BHNFT", long, key.window)
     sizes = [tf.shape(to_global)[-1], tf.shape(to_window)[-1]]
@@ -219,14 +215,12 @@ class MultiViews(patterns.ByGroups):
     attention: MateConfig
 
     def plan_group(self, features: TokenFeatures, group: patterns.HeadGroup) -> GroupPlan:
-        """Orders the tokens for a head group, and masks its views by its pattern."""
         bucket_size, global_size = self.attention.bucket_size, self.attention.global_size
         assert group.sort_by is not None, group.name
         order = patterns.token_order(features, group.sort_by)
         buckets = patterns.num_buckets(patterns.sequence_length(features), bucket_size, global_size)
-        ordered = patterns.ordered_features(
-            features, order, global_size + buckets * bucket_size
-        )  # [B, P]
+        padded = global_size + buckets * bucket_size  # P
+        ordered = patterns.ordered_features(features, order, padded)  # [B, P]
         global_ = ordered.map(lambda feature: feature[:, :global_size])  # [B, G]
 
         def in_buckets(feature: tf.Tensor) -> tf.Tensor:
@@ -261,7 +255,6 @@ class MultiViews(patterns.ByGroups):
         )
 
     def attend_group(self, inputs: patterns.GroupInputs, plan: GroupPlan) -> tf.Tensor:
-        """The context, computed in the group's order. float [B, h, S, E]."""
         query, *key_and_value = inputs.projected
         queries = make_views(query, plan.indices, ("global_", "long"))
         keys, values = (

@@ -96,10 +96,7 @@ class HeadGroup:
 
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    """The head groups of an architecture, in the order of its heads.
-
-    ValueError for TableETC, whose pattern also depends on positions and global tokens.
-    """
+    """The head groups of an architecture, in the order of its heads; ValueError for TableETC."""
     name = config.architecture
     message = f"expected an architecture of patterns, got {name!r}; see table_etc.py"
     require(name in PATTERNS, message)
@@ -209,7 +206,6 @@ class ByGroups:
         raise NotImplementedError
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[Any, ...]:
-        """The plan of each group, of the features that say where a token stands."""
         features = features.structure()
         return tuple(self.plan_group(features, group) for group in self.heads.groups)
 
@@ -220,7 +216,6 @@ class ByGroups:
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context of all heads: float [B, S, H, E]."""
         are_small = self.heads.scores_are_small(projected) if training in self.asks_in else None
         sizes = [group.num_heads for group in self.heads.groups]
         first_heads = itertools.accumulate([0, *sizes[:-1]])
@@ -312,10 +307,9 @@ def ordered_features(
 
 @custom_gradient
 def in_order(tensor: tf.Tensor, order: tf.Tensor, rank: tf.Tensor):
-    """Brings tokens into an order with padding: float [B, h, S, E] to [B, h, P, E].
+    """Brings tokens into an order int32 [B, P], padded, from their ranks int32 [B, S].
 
-    The order, int32 [B, P], has the positions of the tokens, then those of some token as padding;
-    the rank, int32 [B, S], each token's place. The gradient is a gather too. TensorFlow's would sum
+    From float [B, h, S, E] to [B, h, P, E]. The gradient is a gather too. TensorFlow's would sum
     index by index, at many times the cost.
     """
 
@@ -345,10 +339,9 @@ def bucket_ids(rank: tf.Tensor, bucket_size: int, global_size: int) -> tf.Tensor
 def window_pairs(
     features: TokenFeatures, sort_by: SortKey | None, config: AttentionConfig
 ) -> tf.Tensor | None:
-    """The pairs that a window computes, so that `Dense` can do the same: bool [B, F, T].
+    """The pairs that a window computes, so that `Dense` can do the same: bool [B, F, T], or None.
 
-    A pair is computed if one of the two is in the global part, or if their buckets are the same or
-    adjacent. The authors' release also joins distant buckets. None without a window.
+    One of the two is in the global part, or their buckets are the same or adjacent.
     """
     if not (sort_by and isinstance(config, MateConfig) and config.bucket_size) or config.coverage:
         return None
@@ -357,7 +350,7 @@ def window_pairs(
     query, key = bucket[:, :, None], bucket[:, None, :]
     distance = tf.abs(query - key)
     allowed = (distance <= 1) | (query == 0) | (key == 0)
-    if config.original_bucketing:
+    if config.original_bucketing:  # the authors' release also joins distant buckets
         allowed |= distance == tf.shape(rank)[-1] // config.bucket_size - 2
     return allowed
 
@@ -371,15 +364,11 @@ class DensePlan(NamedTuple):
 
 
 class Dense(ByGroups):
-    """All pairs, under the mask of a pattern.
-
-    With a bucket size only the pairs of a window attend to each other.
-    """
+    """All pairs, under the mask of a pattern and, with a bucket size, of its window."""
 
     asks_in = ()  # the softmax of all pairs is one kernel
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tuple[DensePlan, ...]:
-        """The masks, relations and biases, which depend only on the token features."""
         heads, attention = self.heads, self.heads.attention
         relations = bias = None
         if heads.relations is not None:
@@ -399,7 +388,6 @@ class Dense(ByGroups):
         return tuple(plans)
 
     def attend_group(self, inputs: GroupInputs, plan: DensePlan) -> tf.Tensor:
-        """The context under the group's mask. float [B, h, S, E]."""
         bias = plan.bias
         if plan.relations is not None:
             scores = relation_scores(inputs.projected.query, plan.relations, *inputs.tables)

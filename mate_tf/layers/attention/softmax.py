@@ -37,15 +37,13 @@ def weighted_sum(
 ) -> tf.Tensor:
     """The sum of the values of all T keys, weighted by a softmax of their scores: [..., F, E].
 
-    It is computed in float32, whatever the dtype of the scores. If the scores are small (the result
-    of `scores_are_small`), so are their exponentials, and no maximum is subtracted first. For a
-    query without a key it is finite, and has no other meaning.
+    The softmax is computed in float32. Of small scores (`scores_are_small`) no maximum is
+    subtracted first. For a query without a key it is finite, and has no other meaning.
     """
 
     def by_softmax() -> tf.Tensor:
-        probabilities = masked_softmax(
-            [part.scores for part in attended], [part.mask for part in attended]
-        )
+        scores, masks, *_ = zip(*attended, strict=True)
+        probabilities = masked_softmax(scores, masks)
         if dropout is not None:
             probabilities = dropout(probabilities)
         split = [probabilities]
@@ -79,24 +77,21 @@ def dense_attention(
     bias: tf.Tensor | None = None,
     temperature: float = 1.0,
     dropout: SeededDropout | None = None,
+    scores_are_small: tf.Tensor | None = None,
 ) -> tf.Tensor:
     """Scaled dot-product attention over all pairs (Vaswani et al., 2017, equation 1).
 
-    Args:
-        query: float [B, H, F, E].
-        key, value: float [B, H, T, E].
-        mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
-        bias: float, broadcasts to [B, H, F, T]; added to the scores after their division.
-        temperature: the scores are divided by it and by sqrt(E).
-        dropout: applied to the attention probabilities.
-
-    Returns float [B, H, F, E].
+    From float [B, H, F, E] and [B, H, T, E] to [B, H, F, E]. The mask, bool, and the bias, which is
+    added to the divided scores, broadcast to [B, H, F, T]. The scores are divided by the
+    temperature and by sqrt(E); dropout is of the probabilities. `scores_are_small` as
+    `weighted_sum`.
     """
     query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
     scores = tf.einsum("BHFE,BHTE->BHFT", query, key)
     if bias is not None:
         scores += bias
-    return weighted_sum([Attended(scores, mask, value, "BHFT,BHTE->BHFE")], dropout)
+    attended = [Attended(scores, mask, value, "BHFT,BHTE->BHFE")]
+    return weighted_sum(attended, dropout, scores_are_small)
 
 
 def scores_are_small(
@@ -191,11 +186,8 @@ def _softmax_gradient(probabilities: tf.Tensor, upstream: tf.Tensor) -> tf.Tenso
 
 
 def _is_exact() -> bool:
-    """Whether TensorFlow computes the softmax of bfloat16 in float32, as oneDNN and CUDA do.
-
-    XLA and Eigen compute it in bfloat16, and an exported model may run anywhere. It does not matter
-    for float16, which cannot hold `MASKED`.
-    """
+    """Whether TensorFlow computes the softmax of bfloat16 in float32, as oneDNN and CUDA do."""
+    # XLA and Eigen do not, and an exported model may run anywhere.
     return not compiles_with_xla() and not portable_graph.is_on and _is_exact_here()
 
 

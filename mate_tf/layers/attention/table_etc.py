@@ -36,11 +36,9 @@ FROM_GLOBAL, GLOBAL_TO_GLOBAL, DISTANCE = 3, 6, 8
 def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
     """Each token's label, from 0 to 2, for each global token: other, its row or its column.
 
-    Only tokens of the table belong to a row or column; a token of column 0 belongs to a row only.
-
-    From features int [B, S]; returns int32 [B, S, G]. If an example has more rows or columns than
-    there are global tokens, and they are not shared, it is refused (`refuse_unless`); in XLA such
-    rows and columns belong to no global token.
+    From features int [B, S] to int32 [B, S, G]. Only tokens of the table belong to a row or column.
+    If an example has more of them than there are global tokens, and those are not shared, it is
+    refused (`refuse_unless`); in XLA such rows and columns belong to no global token.
     """
     half = attention.num_global_tokens // 2
     in_table = (features.input_mask > 0) & tf.equal(features.segment_ids, 1)  # [B, S]
@@ -142,8 +140,8 @@ def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> Glo
 def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     """Each block on an axis between the previous and the next one, with zeros beyond the ends.
 
-    Unlike in MATE's windows, the ends are not joined, so no key is repeated. Keys are in the order
-    of their positions, so a distance is a shift. [..., N, R, ...] to [..., N, W, ...].
+    From [..., N, R, ...] to [..., N, W, ...]. Keys are in the order of their positions, unlike in
+    MATE's windows, whose ends are joined; so a distance is a shift.
     """
     paddings = [[0, 0]] * blocks.shape.rank
     paddings[axis] = [1, 1]
@@ -171,8 +169,7 @@ def scores_by_membership(scores: tf.Tensor, label: tf.Tensor) -> tf.Tensor:
 
     The labels, int32 from 0 to k - 1, broadcast to [..., F, T].
     """
-    first, *others = tf.split(scores, scores.shape[-1], axis=-1)
-    picked = first
+    picked, *others = tf.split(scores, scores.shape[-1], axis=-1)
     for index, score in enumerate(others, start=1):
         picked = tf.where(tf.equal(label, index), score, picked)
     return picked
@@ -209,16 +206,14 @@ def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
 class TableETC:
     """An `Implementation` with weights: `label_embeddings`, float [K, H, E].
 
-    It attends from and to G + S tokens, the global tokens first; global tokens and others share
-    their projections. With evaluator "dense" all pairs are computed, with the same mask and labels.
-    The labels' vectors start at zero, so training begins with BERT's plain attention.
+    It attends from and to G + S tokens, the global tokens first, which share the projections of the
+    others. The labels' vectors start at zero, so training begins with BERT's plain attention.
     """
 
     heads: patterns.Heads
     attention: TableETCConfig
 
     def build(self, layer: keras.layers.Layer) -> None:
-        """Adds the weights to the layer."""
         num_labels = DISTANCE + 2 * self.attention.max_relative_distance + 1
         # TensorFlow saves what is an attribute of the layer.
         self.label_embeddings = layer.label_embeddings = layer.add_weight(
@@ -230,7 +225,6 @@ class TableETC:
     def plan(
         self, features: TokenFeatures, training: bool = False
     ) -> AllPairsPlan | GlobalLocalPlan:
-        """The masks and labels, from features int [B, S]; errors as `membership`."""
         make = global_local_plan if self.attention.is_linear else all_pairs_plan
         return make(features, self.attention)
 
@@ -241,7 +235,6 @@ class TableETC:
         dropout: SeededDropout | None,
         training: bool = False,
     ) -> tf.Tensor:
-        """The context [B, G + S, H, E]."""
         query, key, value = map(patterns.heads_first, projected)  # [B, H, G + S, E]
         table = tf.cast(tf.convert_to_tensor(self.label_embeddings), query.dtype)  # [K, H, E]
         # It is added to the scores after their division, so it is divided too.

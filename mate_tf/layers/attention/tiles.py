@@ -81,8 +81,7 @@ class Rounds:
     """All pairs of tiles that meet, for the layers of an encoder.
 
     A round has at most `size` of the `num_pairs` pairs, int32; `pairs` returns those of the round
-    that starts with a pair, int32. `first` are those of the first round; None in XLA. In a graph
-    the layers share one program for each direction, which is made once.
+    that starts with a pair. In a graph the layers share one program for each direction.
     """
 
     def __init__(
@@ -123,10 +122,7 @@ class Rounds:
 
 
 def attend_in_rounds(rounds: Rounds, inputs: GroupInputs) -> tf.Tensor:
-    """Attention between some pairs of tiles, float [T, H, R, E] each, the queries already scaled.
-
-    Returns float [T, H, R, E]; zero for a query without a key.
-    """
+    """Attention between tiles, scaled queries and keys: float [T, H, R, E], 0 without a key."""
 
     @custom_gradient
     def attended(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, *tables: tf.Tensor):
@@ -278,8 +274,7 @@ def _weights_and_gradient(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The weights after dropout and the gradient of the scores, [M, H, R, R], in one pass.
 
-    `to_weights` is the gradient of the weights after dropout; `log_total` and `mean` are
-    [M, H, R, 1], and `kept` what `kept_units` takes, if there is dropout.
+    `log_total` and `mean` are [M, H, R, 1], and `kept` what `kept_units` takes, with dropout.
     """
     wide, narrow = log_total.dtype, scores.dtype
     weights = tf.exp(masked_logits(wide, [scores], [mask]) - log_total)
@@ -305,10 +300,7 @@ class TilePlan:
 
 
 def tile_plan(features: TokenFeatures, sort_by: patterns.SortKey, tile_size: int) -> TilePlan:
-    """Orders the tokens by a key and lists the tiles that meet.
-
-    The size is the smaller of two, of which the faster one is taken.
-    """
+    """Orders the tokens by a key and lists the tiles that meet, of a size or a larger one."""
     order = patterns.token_order(features, sort_by)  # [B, S]
     length = patterns.sequence_length(features)
 
@@ -369,10 +361,7 @@ def pairs_of_round(
     relations: RelationBias | None,
     start: tf.Tensor,
 ) -> TilePairs:
-    """Up to `most` pairs that meet, from one on, masked by a pattern.
-
-    XLA's shapes are static: there the list is filled up with pairs that are all masked.
-    """
+    """Up to `most` pairs that meet, from one on, masked by a pattern; in XLA filled up to that."""
     size = most if compiles_with_xla() else tf.minimum(most, plan.num_pairs - start)
     index = start + tf.range(size)  # [M]
     meets = index < plan.num_pairs
@@ -389,17 +378,13 @@ def pairs_of_round(
 
 @dataclasses.dataclass(eq=False)
 class Tiles(patterns.ByGroups):
-    """All pairs that a sorted pattern allows, and few others.
-
-    It computes what `patterns.Dense` computes for the pattern without a window.
-    """
+    """All pairs that a sorted pattern allows, as `patterns.Dense` without a window."""
 
     attention: MateConfig
 
     asks_in = (False, True)  # the gradient knows the sums that either way gives
 
     def plan_group(self, features: TokenFeatures, group: patterns.HeadGroup) -> TilePlan:
-        """The order and the pairs of tiles."""
         assert group.sort_by is not None, group.name
         plan = tile_plan(features, group.sort_by, self.attention.bucket_size)
         size = plan.tile_size
@@ -412,7 +397,6 @@ class Tiles(patterns.ByGroups):
         return dataclasses.replace(plan, rounds=Rounds(plan.num_pairs, most, pairs))
 
     def attend_group(self, inputs: GroupInputs, plan: TilePlan) -> tf.Tensor:
-        """The context, computed in the group's order. float [B, h, S, E]."""
         query, *key_and_value = inputs.projected
         heads, size = self.heads, plan.tile_size
         num_heads, head_size = query.shape[1], heads.head_size
