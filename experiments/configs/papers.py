@@ -78,8 +78,9 @@ def steps(
     num_steps: int, learning_rate: float, warmup_ratio: float, **others: Any
 ) -> dict[str, Any]:
     """How long a run takes and at which rates, and other values such as eval_interval."""
-    rates = dict(learning_rate=learning_rate, warmup_ratio=warmup_ratio)
-    return dict(num_steps=num_steps, **rates, **others)
+    return dict(
+        num_steps=num_steps, learning_rate=learning_rate, warmup_ratio=warmup_ratio, **others
+    )
 
 
 def _large(config: Any) -> Any:
@@ -127,19 +128,8 @@ def sqa_base() -> TableQATrainingConfig:
     return TableQATrainingConfig(
         encoder=BERT_BASE,
         # SQA's answers are cells; nothing is computed from them. A record may have none.
-        task=TableQAConfig(
-            operators=(),
-            mask_examples_without_labels=True,
-            select_one_column=True,
-            allow_empty_column_selection=False,
-            init_cell_selection_weights_to_zero=False,
-        ),
-        **TAPAS_TRAINING
-        | dict(
-            batch_size=128,
-            **steps(200_000, 1.25e-5, 0.01),
-            max_gradient_value=None,
-        ),
+        task=TableQAConfig(operators=(), mask_examples_without_labels=True),
+        **TAPAS_TRAINING | steps(200_000, 1.25e-5, 0.01, batch_size=128, max_gradient_value=None),
     )
 
 
@@ -180,8 +170,6 @@ def wikisql_base() -> TableQATrainingConfig:
         encoder=BERT_BASE,
         task=TableQAConfig(
             select_one_column=False,
-            allow_empty_column_selection=False,
-            init_cell_selection_weights_to_zero=False,
             temperature=0.107515,
             cell_select_pref=0.611754,
             answer_loss_cutoff=0.185567,
@@ -225,7 +213,6 @@ def wikisql_supervised_base() -> TableQATrainingConfig:
         encoder=BERT_BASE,
         task=TableQAConfig(
             use_answer_as_supervision=False,
-            select_one_column=True,
             allow_empty_column_selection=True,
             init_cell_selection_weights_to_zero=True,
             temperature=0.763141,
@@ -277,8 +264,6 @@ def wtq_base() -> TableQATrainingConfig:
     return TableQATrainingConfig(
         encoder=BERT_BASE,
         task=TableQAConfig(
-            select_one_column=True,
-            allow_empty_column_selection=False,
             init_cell_selection_weights_to_zero=True,
             temperature=0.0352513,
             cell_select_pref=0.207951,
@@ -344,9 +329,7 @@ def tabfact_base() -> ClassificationTrainingConfig:
     return ClassificationTrainingConfig(
         encoder=dataclasses.replace(BERT_BASE, attention_dropout=0.0, hidden_dropout=0.07),
         # The release has no dropout on the pooled output.
-        task=ClassificationConfig(
-            num_classes=2, class_names=("refuted", "entailed"), output_dropout=0.0
-        ),
+        task=ClassificationConfig(class_names=("refuted", "entailed"), output_dropout=0.0),
         **steps(80_000, 2e-5, 0.05),
         **TAPAS_TRAINING,
     )
@@ -422,20 +405,10 @@ def hybridqa_mate_large() -> TableQATrainingConfig:
     """
     return TableQATrainingConfig(
         encoder=dataclasses.replace(BERT_LARGE, attention=MATE_WINDOW),
-        task=TableQAConfig(
-            operators=(),
-            select_one_column=False,
-            allow_empty_column_selection=False,
-            cell_cross_entropy=True,
-        ),
+        task=TableQAConfig(operators=(), select_one_column=False, cell_cross_entropy=True),
         **TAPAS_TRAINING
-        | dict(
-            max_seq_length=2048,
-            length_buckets=(512, 1024),
-            batch_size=128,
-            **steps(80_000, 1e-5, 0.05),
-            eval_batch_size=8,
-        ),
+        | LONG
+        | steps(80_000, 1e-5, 0.05, length_buckets=(512, 1024), batch_size=128, eval_batch_size=8),
     )
 
 
@@ -461,7 +434,7 @@ def hybridqa_reader_large() -> SpanReadingTrainingConfig:
     return SpanReadingTrainingConfig(
         # BERT's weights count positions through the whole sequence.
         encoder=dataclasses.replace(BERT_LARGE, position="absolute"),
-        task=SpanReadingConfig(kind="span", max_span_length=10),
+        task=SpanReadingConfig(),
         **steps(25_000, 5e-5, 0.01),
         **TAPAS_TRAINING,
     )
@@ -546,9 +519,7 @@ def mlm_mate_base_2048() -> MaskedLMTrainingConfig:
     return _pretraining(
         BERT_BASE,
         AttentionConfig("mate", evaluator="multi_view"),
-        max_seq_length=2048,
-        length_buckets=(128, 512),
-        batch_size=32,
+        **LONG | dict(length_buckets=(128, 512), batch_size=32),
     )
 
 

@@ -13,7 +13,7 @@ on the dev split are in the card, mate_tf/default_model/README.md.
 import dataclasses
 from typing import Any
 
-from experiments.configs.papers import LONG, MATE_DENSE, MATE_WINDOW, steps
+from experiments.configs.papers import LONG, MATE_DENSE, MATE_WINDOW, sqa_base, steps
 from mate_tf.config import AttentionConfig, EncoderConfig
 from mate_tf.pointr.answering import PointRConfig
 from mate_tf.presets import with_architecture
@@ -54,7 +54,7 @@ _BOTH_STAGES: dict[str, Any] = dict(
     dtype="mixed_bfloat16",
 )
 _SST2: dict[str, Any] = dict(
-    task=ClassificationConfig(num_classes=2),
+    task=ClassificationConfig(),
     max_seq_length=128,
     length_buckets=(16, 24, 32, 40, 64),
     eval_batch_size=64,
@@ -85,10 +85,7 @@ def default_statements() -> ClassificationTrainingConfig:
     return dataclasses.replace(
         statements_minilm(),
         encoder=_EXACT,
-        num_steps=300,
-        learning_rate=3e-5,
-        eval_interval=150,
-        checkpoint_interval=100,
+        **steps(300, 3e-5, 0.05, eval_interval=150, checkpoint_interval=100),
     )
 
 
@@ -115,7 +112,6 @@ def default_questions() -> TableQATrainingConfig:
         **steps(1_600, 1e-4, 0.05, eval_interval=400, checkpoint_interval=100),
         head_learning_rate_ratio=5.0,
         dtype="mixed_bfloat16",
-        eval_batch_size=32,
         eval_questions=400,
     )
 
@@ -381,7 +377,6 @@ def mlm_minilm() -> MaskedLMTrainingConfig:
         **steps(1_600, 2e-4, 0.05, eval_interval=200, checkpoint_interval=50),
         # MiniLM has no head for masked words, and the pooler gets a new task.
         head_learning_rate_ratio=5.0,
-        eval_batch_size=32,
         eval_examples=2_000,
         dtype="mixed_bfloat16",
     )
@@ -409,9 +404,7 @@ def statements_minilm() -> ClassificationTrainingConfig:
     """
     return ClassificationTrainingConfig(
         encoder=MINILM,
-        task=ClassificationConfig(
-            num_classes=2, class_names=("refuted", "entailed"), output_dropout=0.0
-        ),
+        task=ClassificationConfig(class_names=("refuted", "entailed"), output_dropout=0.0),
         max_seq_length=96,
         length_buckets=(32, 48, 64),
         batch_size=32,
@@ -502,7 +495,7 @@ def wtq_minilm_2048() -> TableQATrainingConfig:
     return dataclasses.replace(
         wtq_minilm(),
         # MiniLM knows 512 positions, so for longer input they restart in each cell.
-        encoder=dataclasses.replace(MINILM, position="per_cell", attention=MATE_WINDOW),
+        encoder=dataclasses.replace(ENCODER, attention=MATE_WINDOW),
         **LONG,
         num_steps=200,
         eval_batch_size=8,
@@ -524,13 +517,8 @@ def sqa_minilm() -> TableQATrainingConfig:
     """
     return dataclasses.replace(
         wtq_minilm(),
-        # SQA's answers are cells; nothing is computed from them. A record may have none.
-        task=TableQAConfig(
-            operators=(),
-            mask_examples_without_labels=True,
-            temperature=0.1,
-            output_dropout=0.0,
-        ),
+        # As sqa_base.
+        task=dataclasses.replace(sqa_base().task, temperature=0.1, output_dropout=0.0),
     )
 
 
@@ -578,14 +566,13 @@ def tabfact_minilm() -> ClassificationTrainingConfig:
     """
     return ClassificationTrainingConfig(
         encoder=dataclasses.replace(MINILM, attention=AttentionConfig()),
-        task=ClassificationConfig(num_classes=2, class_names=("refuted", "entailed")),
+        task=ClassificationConfig(class_names=("refuted", "entailed")),
         max_seq_length=256,
         length_buckets=(128, 192),
         batch_size=16,
         # At three times this rate all tokens become alike before anything is learned.
         **steps(200, 3e-5, 0.1, eval_interval=200, checkpoint_interval=50),
         head_learning_rate_ratio=5.0,
-        eval_batch_size=32,
     )
 
 
@@ -635,7 +622,7 @@ def pointr_minilm() -> PointRConfig:
         ),
         read=SpanReadingTrainingConfig(
             encoder=dataclasses.replace(MINILM, attention=_FULL),
-            task=SpanReadingConfig(max_span_length=10, hidden_size=384, output_dropout=0.0),
+            task=SpanReadingConfig(hidden_size=384, output_dropout=0.0),
             length_buckets=(64, 96, 128, 256),
             num_steps=400,
             eval_interval=200,
@@ -718,11 +705,10 @@ def sst2_minilm() -> ClassificationTrainingConfig:
     Hardware: 2 CPU cores. Time: 6 minutes a run. Score: in docs/results.md ("Grammar-guided
     attention").
     """
-    encoder = dataclasses.replace(
-        MINILM, hidden_dropout=0.1, attention_dropout=0.1, attention=_FULL
-    )
     return ClassificationTrainingConfig(
-        encoder=encoder,
+        encoder=dataclasses.replace(
+            MINILM, hidden_dropout=0.1, attention_dropout=0.1, attention=_FULL
+        ),
         batch_size=32,
         **steps(432, 1e-4, 0.1, eval_interval=216, checkpoint_interval=108),
         head_learning_rate_ratio=10.0,
@@ -754,12 +740,8 @@ def sst2_tiny() -> ClassificationTrainingConfig:
             attention=_FULL,
         ),
         batch_size=8,
-        num_steps=2595,
-        learning_rate=2e-5,
         # The paper uses Hugging Face's Trainer, which has no warm-up by default.
-        warmup_ratio=0.0,
-        eval_interval=865,
-        checkpoint_interval=865,
+        **steps(2595, 2e-5, 0.0, eval_interval=865, checkpoint_interval=865),
         **_SST2,
     )
 
