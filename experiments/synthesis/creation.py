@@ -108,9 +108,7 @@ def _write(files: Files, what: str, new_makers: Callable[[], list[Maker]]) -> st
     division = Division.from_text(f"tables:{files.parts}")
     Path(files.output_dir).mkdir(parents=True, exist_ok=True)
     report, empty = [], []
-    readable = (
-        source.table.table_id for source in files.sources() if not isinstance(source, ValueError)
-    )
+    readable = (it.table.table_id for it in files.sources() if not isinstance(it, ValueError))
     with contextlib.suppress(ValueError):  # of too few tables, as the report will say
         division = division.filled(readable)
     makers = new_makers() if files.beam_options is None else []
@@ -248,18 +246,17 @@ def read_sources(layout: str, directory: str | Path, splits: Sequence[str]) -> I
     WTQ has no such texts. TabFact's are the entailed statements, and those of "INTERACTIONS" these
     and texts without an answer. "TABLES" has no splits.
     """
-    tests: dict[str, Callable[[Any], bool]]
-    tests = {"WTQ": lambda _: False, "TABFACT": _is_entailed, "INTERACTIONS": _is_true}
+    tests: dict[str, Callable[[Any], bool]] = {
+        "WTQ": lambda _: False,
+        "TABFACT": lambda statement: statement.class_index == ENTAILED,
+        "INTERACTIONS": _is_true,
+    }
     for split in splits if layout != TABLES else ["train"]:
         yield from read_layout(layout, directory, split, tests.get(layout, lambda _: True))
-
-
-def _is_entailed(statement: Any) -> bool:
-    return statement.class_index == ENTAILED
 
 
 def _is_true(question: Any) -> bool:
     """Whether a question of an interaction is a text that is true of its table."""
     if question.answer.HasField("class_index"):
-        return _is_entailed(question.answer)
+        return question.answer.class_index == ENTAILED
     return not question.HasField("answer")

@@ -55,10 +55,9 @@ def _fact_beyond(table: TypedTable, rng: random.Random) -> Drawn:
         is_above, text = year > bound, str(bound)  # type: ignore[operator]
     else:
         is_above, text = _bound(table, ordered_rows(table, by), row, by, rng)
-    cells = {"a": (row, target)}
-    holds = is_above == (name == "more")
-    form = f"fact_{name}_{kind}"
-    return Drawn(form, by, (row,), {"N": by}, cells, words={"t": text}, **_verdict(holds))
+    form, cells, words = f"fact_{name}_{kind}", {"a": (row, target)}, {"t": text}
+    verdict = _verdict(is_above == (name == "more"))
+    return Drawn(form, by, (row,), {"N": by}, cells, words=words, **verdict)
 
 
 def _bound(
@@ -86,16 +85,12 @@ def _exists_both(table: TypedTable, rng: random.Random) -> Drawn:
     """Whether there is a row with two values, each of which there is."""
     target, first, second = draw_columns(table, rng, 3)
     row, other = rng.randrange(table.num_rows), rng.randrange(table.num_rows)
-    rows = tuple(sorted(_both(table, (row, first), (other, second))))
+    rows = tuple(sorted({*table.rows_like(row, first)} & {*table.rows_like(other, second)}))
     need(table.has_values((row,), first) and table.has_values((other,), second))
     need(len(rows) <= 2 * MOST_SELECTED)
-    columns, cells = {"T": target, "K": first, "L": second}, {"v": (row, first)}
-    cells["w"] = (other, second)
+    columns = {"T": target, "K": first, "L": second}
+    cells = {"v": (row, first), "w": (other, second)}
     return Drawn("exists_both", second, rows, columns, cells, **_verdict(bool(rows)))
-
-
-def _both(table: TypedTable, one: tuple[int, int], other: tuple[int, int]) -> set[int]:
-    return set(table.rows_like(*one)) & set(table.rows_like(*other))
 
 
 def _any_or_all(name: str, table: TypedTable, rng: random.Random) -> Drawn:

@@ -6,6 +6,7 @@ do: Wikipedia writes 1,234.5 and 5 January 2024; a model that reads only these i
 1.234,5 and 05/01/2024.
 """
 
+import dataclasses
 import datetime
 import functools
 import random
@@ -36,6 +37,9 @@ def made_tables(number: int, seed: int) -> Iterator[DescribedTable]:
         is_crosstab = rng.random() < _SHARE_OF_CROSSTABS
         columns = rng.choice(WORDS["tables"]).split("; ")
         table = _crosstab(name, rng) if is_crosstab else _table(columns, name, rng)
+        if rng.random() < 0.2:
+            header = tuple(column.lower() for column in table.header)
+            table = dataclasses.replace(table, header=header)
         yield DescribedTable(table.table_id, table)
 
 
@@ -52,8 +56,6 @@ def _table(columns: list[str], name: str, rng: random.Random) -> Table:
         num_rows = min(num_rows, len(column_cells))
         header.append(rng.choice(names.split("|")))
         cells.append(column_cells)
-    if rng.random() < 0.2:
-        header = [name.lower() for name in header]
     return Table(tuple(header), tuple(zip(*(c[:num_rows] for c in cells), strict=True)), name)
 
 
@@ -71,10 +73,7 @@ def _crosstab(name: str, rng: random.Random) -> Table:
     else:
         make = _number_maker(cell_kind, rng)
     rows = tuple((subject, *(make() for _ in columns)) for subject in subjects)
-    header = [rng.choice(names.split("|")), *columns]
-    if rng.random() < 0.2:
-        header = [name.lower() for name in header]
-    return Table(tuple(header), rows, name)
+    return Table((rng.choice(names.split("|")), *columns), rows, name)
 
 
 def _series(rng: random.Random) -> list[str]:
@@ -151,13 +150,13 @@ def _number_maker(kind: str, rng: random.Random) -> Callable[[], str]:
     return lambda: str(rng.randint(low, high))
 
 
-def _grouped(sign: str, point: str) -> Callable[[str], str]:
-    """Writes a plain number with another sign between thousands, and another decimal point."""
+def _grouped(sign: str, point: str, before: str = "", after: str = "") -> Callable[[str], str]:
+    """Writes a plain number with other signs between thousands, as decimal point, and around."""
 
     def write(text: str) -> str:
         whole, _, decimals = text.replace(",", "").partition(".")
         whole = f"{int(whole):,}".replace(",", sign)
-        return f"{whole}{point}{decimals}" if decimals else whole
+        return f"{before}{whole}{point if decimals else ''}{decimals}{after}"
 
     return write
 
@@ -168,12 +167,12 @@ _NUMBERS: Sequence[Callable[[str], str]] = (
     _grouped(".", ","),
     _grouped(" ", ","),
     _grouped("'", "."),
-    lambda text: f"${_grouped(',', '.')(text)}",
-    lambda text: f"€ {_grouped('.', ',')(text)}",
-    lambda text: f"{_grouped('.', ',')(text)} EUR",
-    lambda text: f"£{_grouped(',', '.')(text)}",
-    lambda text: f"{_grouped(',', '.')(text)} km",
-    lambda text: f"{_grouped(',', '.')(text)} kg",
+    _grouped(",", ".", before="$"),
+    _grouped(".", ",", before="€ "),
+    _grouped(".", ",", after=" EUR"),
+    _grouped(",", ".", before="£"),
+    _grouped(",", ".", after=" km"),
+    _grouped(",", ".", after=" kg"),
 )
 _PLAIN_STYLES, _SHARE_OF_UNITS = 5, 0.2
 _DATES: Sequence[Callable[[int, int, int], str]] = (

@@ -9,9 +9,8 @@ from functools import partial
 from typing import NamedTuple
 
 from experiments.synthesis import WORDS
-from experiments.synthesis.drawn import Drawers, Drawn, round_between
+from experiments.synthesis.drawn import Drawers, Drawn, date_in, round_between
 from experiments.synthesis.typed_table import TypedTable, need, pick
-from mate_tf.features.numeric import Date
 
 _FEWEST = 3  # columns of a series
 _SERIES = {
@@ -85,9 +84,8 @@ def _of_series(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
 
 def _of_two(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The sum or the difference of two numbers of a row."""
-    numbers = [
-        c for c in table.select("number") if not _PATTERNS["year"].fullmatch(_cell(table, c))
-    ]
+    is_year, columns = _PATTERNS["year"].fullmatch, table.columns
+    numbers = [c for c in table.select("number") if not is_year(columns[c].cells[0])]
     series = series_of(table)
     need(len(numbers) >= 2)
     first, second = rng.sample(numbers, 2)
@@ -98,14 +96,14 @@ def _of_two(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
     if operator == "DIFFERENCE" and one < other:
         first, second = second, first
     form = "row_difference" if operator == "DIFFERENCE" else "row_sum_two"
-    columns = {"A": first, "B": second}
-    along = tuple(sorted((first, second)))
-    cells = {"a": (row, target)}
-    return Drawn(form, first, (row,), columns, cells, f"ROW_{operator}", along=along)
+    return _two_cells(form, (row, target), first, second, f"ROW_{operator}")
 
 
-def _cell(table: TypedTable, column: int) -> str:
-    return table.columns[column].cells[0]
+def _two_cells(
+    form: str, name: tuple[int, int], first: int, second: int, aggregation: str
+) -> Drawn:
+    columns, along = {"A": first, "B": second}, tuple(sorted((first, second)))
+    return Drawn(form, first, (name[0],), columns, {"a": name}, aggregation, along=along)
 
 
 def _days(table: TypedTable, rng: random.Random) -> Drawn:
@@ -114,15 +112,11 @@ def _days(table: TypedTable, rng: random.Random) -> Drawn:
     need(len(dates) >= 2)
     first, second = rng.sample(dates, 2)
     row, target = _named_row(table, (first, second), rng)
-    one, other = (table.columns[c].values[row] for c in (first, second))
-    need(isinstance(one, Date) and isinstance(other, Date))
-    assert isinstance(one, Date) and isinstance(other, Date)
-    need(None not in (*one[:3], *other[:3]) and one[:3] != other[:3])
-    if one[:3] > other[:3]:
+    one, other = (date_in(table, row, c)[:3] for c in (first, second))
+    need(None not in (*one, *other) and one != other)
+    if one > other:
         first, second = second, first
-    along = tuple(sorted((first, second)))
-    columns, cells = {"A": first, "B": second}, {"a": (row, target)}
-    return Drawn("row_days", first, (row,), columns, cells, "ROW_DIFFERENCE", along=along)
+    return _two_cells("row_days", (row, target), first, second, "ROW_DIFFERENCE")
 
 
 def _header_extreme(table: TypedTable, rng: random.Random) -> Drawn:

@@ -60,10 +60,6 @@ def draw_true(operation: str, table: TypedTable, rng: random.Random) -> Statemen
     return draw_often(_ATTEMPTS, draw)
 
 
-def _selection(table: TypedTable, rng: random.Random) -> Statement:
-    return _equal(_select(pick(table.select(), rng), table, rng), table)
-
-
 def _comparison(table: TypedTable, rng: random.Random) -> Statement:
     column = pick(table.select("number", "date"), rng)
     left = _select(column, table, rng)
@@ -101,10 +97,6 @@ def _selection_of_extreme(table: TypedTable, rng: random.Random) -> Statement:
     return _equal(Select(column, (Condition(by, "equal", extreme),)), table)
 
 
-def _count_beside_average(table: TypedTable, rng: random.Random) -> Count:
-    return Count((_beside_average(table, rng),))
-
-
 def _aggregate_beside_average(table: TypedTable, rng: random.Random) -> Aggregate:
     condition = _beside_average(table, rng)
     aggregation = rng.choice(AGGREGATIONS)
@@ -125,10 +117,6 @@ def _two_aggregates(table: TypedTable, rng: random.Random) -> Statement:
     return _ordered(left, pick(others, rng), table, rng)
 
 
-def _two_counts(table: TypedTable, rng: random.Random) -> Statement:
-    return _ordered(_count(table, rng), _count(table, rng), table, rng)
-
-
 def _cell_beside_aggregate(table: TypedTable, rng: random.Random) -> Statement:
     column = pick(table.select("number"), rng)
     return _ordered(_select(column, table, rng), Aggregate("average", column), table, rng)
@@ -137,7 +125,7 @@ def _cell_beside_aggregate(table: TypedTable, rng: random.Random) -> Statement:
 # Draws a statement, or an expression to be compared with a constant.
 _Drawer = Callable[[TypedTable, random.Random], Statement | Expression]
 _DRAWERS: dict[str, _Drawer] = {
-    "selection": _selection,
+    "selection": lambda table, rng: _equal(_select(pick(table.select(), rng), table, rng), table),
     "comparison": _comparison,
     "count": _count,
     **{aggregation: partial(_aggregate, aggregation) for aggregation in AGGREGATIONS},
@@ -146,11 +134,11 @@ _DRAWERS: dict[str, _Drawer] = {
 }
 _NESTINGS: tuple[_Drawer, ...] = (
     _selection_of_extreme,
-    _count_beside_average,
+    lambda table, rng: Count((_beside_average(table, rng),)),
     _aggregate_beside_average,
     _range,
     _two_aggregates,
-    _two_counts,
+    lambda table, rng: _ordered(_count(table, rng), _count(table, rng), table, rng),
     _cell_beside_aggregate,
 )
 
@@ -203,7 +191,7 @@ def _conditions(
 ) -> tuple[Condition, ...]:
     """One or two conditions with a random row's cells, without those of the column `but`."""
     columns = table.select(but=but)
-    number = 2 if rng.random() < _SHARE_OF_SECOND_CONDITIONS else 1
+    number = 1 + (rng.random() < _SHARE_OF_SECOND_CONDITIONS)
     row = rng.randrange(table.num_rows)
     need(len(columns) > 0)
     conditions = []

@@ -191,7 +191,7 @@ def execute(statement: Statement, table: TypedTable) -> bool:
     left, right = statement.sides
     if isinstance(left, Constant):
         value = evaluate(right, table)
-        return _compare(_constant(left, value), statement.comparator, value)
+        return _compare(_operand(left, value, table), statement.comparator, value)
     value = evaluate(left, table)
     return _compare(value, statement.comparator, _operand(right, value, table))
 
@@ -296,20 +296,16 @@ def _check_exact(numbers: Iterable[float]) -> None:
         raise UndefinedError(f"expected numbers up to {_LARGEST_EXACT:.0f}")
 
 
-def _operand(expression: Expression, value: Value, table: TypedTable) -> Value:
-    if isinstance(expression, Constant):
-        return _constant(expression, value)
-    return evaluate(expression, table)
-
-
-def _constant(constant: Constant, like: Value) -> Value:
-    """A constant as it is compared with a value."""
+def _operand(expression: Expression, like: Value, table: TypedTable) -> Value:
+    """An expression's value; a constant's as it is compared with another value."""
+    if not isinstance(expression, Constant):
+        return evaluate(expression, table)
     if isinstance(like, str):
-        return normalize_for_match(constant.text)
-    for value in text_values(constant.text):
+        return normalize_for_match(expression.text)
+    for value in text_values(expression.text):
         if type(value) is type(like):
             return value
-    raise UndefinedError(f"expected a {type(like).__name__.lower()}, got {constant.text!r}")
+    raise UndefinedError(f"expected a {type(like).__name__.lower()}, got {expression.text!r}")
 
 
 def _compare(left: Value, comparator: Comparator, right: Value) -> bool:
