@@ -134,12 +134,9 @@ def measure_pipeline(pairs: list, wordpiece) -> str:
 def measure_coverage(pairs: list, wordpiece) -> str:
     from mate_tf.config import AttentionConfig, EncoderConfig
 
+    kinds = AttentionConfig("mate", bucket_size=64, coverage=1.0), AttentionConfig("tapas")
     runs = [
-        forward_pass(built_encoder(EncoderConfig(num_layers=2, attention=attention)))
-        for attention in (
-            AttentionConfig("mate", bucket_size=64, coverage=1.0),
-            AttentionConfig("tapas"),
-        )
+        forward_pass(built_encoder(EncoderConfig(num_layers=2, attention=kind))) for kind in kinds
     ]
     lines, ratios = [], []
     examples = _examples(pairs, _builder(wordpiece, _LONGEST_DENSE.value))
@@ -158,15 +155,13 @@ def measure_coverage(pairs: list, wordpiece) -> str:
         )
     if not ratios:
         return f"coverage: no table of more than {_LONGER_THAN.value:,} tokens"
-    return "\n".join(
-        [
-            f"coverage: {len(ratios)} tables; all pairs take {min(ratios):.2f} to "
-            f"{max(ratios):.2f} times as long, median {statistics.median(ratios):.2f}\n",
-            "| table | tokens | columns | exact, ms | all pairs, ms | all pairs / exact |",
-            "|---|---:|---:|---:|---:|---:|",
-            *lines,
-        ]
+    head = (
+        f"coverage: {len(ratios)} tables; all pairs take {min(ratios):.2f} to "
+        f"{max(ratios):.2f} times as long, median {statistics.median(ratios):.2f}\n",
+        "| table | tokens | columns | exact, ms | all pairs, ms | all pairs / exact |",
+        "|---|---:|---:|---:|---:|---:|",
     )
+    return "\n".join([*head, *lines])
 
 
 def _minilm_model():

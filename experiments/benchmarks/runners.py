@@ -119,15 +119,19 @@ def set_up(threads: int, dtype: str) -> None:
     keras.utils.set_random_seed(1)
 
 
+def process_megabytes(what: str, process: int | str = "self") -> float:
+    """The memory of a process on Linux: VmRSS now, VmHWM at most."""
+    lines = pathlib.Path(f"/proc/{process}/status").read_text(encoding="utf-8").splitlines()
+    return int(dict(line.split(":", 1) for line in lines)[what].split()[0]) / 1024
+
+
 def peak_megabytes() -> float:
     """The most memory since `_reset_peak`: of the GPU if there is one, else of this process."""
     import tensorflow as tf
 
     if tf.config.list_physical_devices("GPU"):
         return tf.config.experimental.get_memory_info("GPU:0")["peak"] / 2**20
-    status = pathlib.Path("/proc/self/status").read_text(encoding="utf-8")
-    (line,) = (line for line in status.splitlines() if line.startswith("VmHWM:"))
-    return int(line.split()[1]) / 1024
+    return process_megabytes("VmHWM")
 
 
 def _reset_peak() -> float:

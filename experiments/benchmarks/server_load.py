@@ -13,7 +13,6 @@ import asyncio
 import itertools
 import json
 import logging
-import pathlib
 import random
 import statistics
 import subprocess
@@ -24,7 +23,7 @@ from typing import NamedTuple
 
 from absl import app, flags
 
-from experiments.benchmarks.runners import started, wait_for
+from experiments.benchmarks.runners import process_megabytes, started, wait_for
 from mate_tf.datasets.tasks import read_split
 
 _WTQ = flags.DEFINE_string("wtq", None, "the folder of WikiTableQuestions' release", required=True)
@@ -66,7 +65,7 @@ async def _measure(server: subprocess.Popen, url: str) -> None:
         rate = sum(reply.outcome == "200" for reply in replies) / (60 * _MINUTES.value)
         rate *= _LOAD.value
         _print(f"{_CLIENTS.value} clients, {_MINUTES.value:g} minutes", replies)
-        print(f"peak: {_megabytes(server, 'VmHWM'):,} MB", flush=True)
+        print(f"peak: {int(process_megabytes('VmHWM', server.pid)):,} MB", flush=True)
         bodies = _bodies(random.Random(_SEED.value + 1), long_share=0)
         replies = await _at_random_times(client, bodies, rate)
         _print(f"{rate:.1f} requests a second at random times", replies)
@@ -123,7 +122,8 @@ async def _clients_in_turn(client, bodies: Iterator[bytes], server) -> list[Repl
     async def watch() -> None:
         while time.monotonic() < end:
             await asyncio.sleep(min(60, 60 * _MINUTES.value))
-            print(f"{len(replies)} replies, {_megabytes(server, 'VmRSS'):,} MB", flush=True)
+            megabytes = int(process_megabytes("VmRSS", server.pid))
+            print(f"{len(replies)} replies, {megabytes:,} MB", flush=True)
 
     await asyncio.gather(watch(), *(one() for _ in range(_CLIENTS.value)))
     return replies
@@ -157,13 +157,6 @@ def _print(title: str, replies: list[Reply]) -> None:
         f"of all replies {max(reply.seconds for reply in replies):.1f} s",
         flush=True,
     )
-
-
-def _megabytes(server: subprocess.Popen, what: str) -> int:
-    """The memory of the server's process: VmRSS now, VmHWM at most."""
-    lines = pathlib.Path(f"/proc/{server.pid}/status").read_text().splitlines()
-    status = dict(line.split(":", 1) for line in lines)
-    return int(status[what].split()[0]) // 1024
 
 
 if __name__ == "__main__":

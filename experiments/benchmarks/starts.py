@@ -21,8 +21,8 @@ from experiments.benchmarks.runners import started, wait_for
 _ROUNDS = flags.DEFINE_integer("rounds", 5, "how often each is started", lower_bound=1)
 _ASKED = flags.DEFINE_integer("asked", 3, "questions about the long table", lower_bound=1)
 
-_ROWS = 800
-_HEADER = "name,number,city,year,share"
+_ROWS = (f"name {i},{7 * i},city {i % 50},{1900 + i % 100},{i}.5" for i in range(800))
+_TABLE = "\n".join(["name,number,city,year,share", *_ROWS])
 
 
 def main(_: list[str]) -> None:
@@ -33,16 +33,11 @@ def main(_: list[str]) -> None:
             print(f"{name}, {key}: {statistics.median(values):.4g}", flush=True)
 
 
-def _table() -> str:
-    rows = [f"name {i},{7 * i},city {i % 50},{1900 + i % 100},{i}.5" for i in range(_ROWS)]
-    return "\n".join([_HEADER, *rows])
-
-
 def _server() -> dict[str, float]:
     import httpx
 
     def ask(client: httpx.Client) -> None:
-        asked = {"instances": [{"question": "how many are in city 7?", "table": _table()}]}
+        asked = {"instances": [{"question": "how many are in city 7?", "table": _TABLE}]}
         client.post("v1/models/default_model:predict", json=asked).raise_for_status()
 
     options = "--port=0", "--max-tokens=16384", "--reply-seconds=900"
@@ -57,7 +52,7 @@ def _page() -> dict[str, float]:
     def ask(client: httpx.Client) -> None:
         config = client.get("config").json()
         index = next(one["id"] for one in config["dependencies"] if len(one["inputs"]) == 12)
-        data = [None, _table(), "how many are in city 7?", False, (), *DEFAULTS]
+        data = [None, _TABLE, "how many are in city 7?", False, (), *DEFAULTS]
         call = {"data": data, "fn_index": index, "session_hash": "s"}
         client.post("gradio_api/queue/join", json=call).raise_for_status()
         client.get("gradio_api/queue/data", params={"session_hash": "s"}).raise_for_status()
@@ -81,17 +76,14 @@ def _measure(command: list[str], live: str, ask) -> dict[str, float]:
         measurements["seconds until it is live"] = time.monotonic() - start
         wait_for(log, process, "^ready|^the page is at")
         measurements["seconds until it is ready"] = time.monotonic() - start
-        measurements["CPU seconds until it is ready"] = _cpu_seconds(process)
+        stat = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
+        ticks = sum(map(int, stat[11:13]))
+        measurements["CPU seconds until it is ready"] = ticks / os.sysconf("SC_CLK_TCK")
         measurements["MB while idle"] = _megabytes(process)
         for _ in range(_ASKED.value):
             ask(client)
         measurements["MB after a long table"] = _megabytes(process)
     return measurements
-
-
-def _cpu_seconds(process: subprocess.Popen) -> float:
-    fields = pathlib.Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()
-    return sum(map(int, fields[11:13])) / os.sysconf("SC_CLK_TCK")
 
 
 def _megabytes(process: subprocess.Popen) -> float:

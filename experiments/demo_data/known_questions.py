@@ -40,9 +40,8 @@ def chosen() -> Iterator[dict[str, Any]]:
         return so_far[kind(question)] / _WANTED.get(kind(question), _COMPARING)
 
     tables = itertools.groupby(questions("train"), key=lambda question: question["table"]["id"])
-    operators = json.loads((KNOWN_QUESTIONS.parent / "config.json").read_text())["task"][
-        "operators"
-    ]
+    config = json.loads((KNOWN_QUESTIONS.parent / "config.json").read_text())
+    operators = config["task"]["operators"]
     for _, about_table in itertools.islice(tables, 0, None, 2):
         left = [question for question in about_table if question["aggregation"] in operators]
         for _ in range(min(2, len(left))):

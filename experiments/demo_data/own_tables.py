@@ -28,12 +28,10 @@ def files(trade: str) -> list[pathlib.Path]:
 
 def trained(trade: str, seed: str, folder: pathlib.Path) -> pathlib.Path:
     """The exported model of a trade and a seed; the log of its training is beside it."""
-    run, model = folder / "run", folder / "model"
+    records, run, model = folder / "records", folder / "run", folder / "model"
     commands = {
-        "data": [f"--input-dir={TRADES / trade}", f"--output-dir={folder / 'records'}"],
-        "train": [
-            *(f"--data-dir={folder / 'records'}", f"--model-dir={run}", f"--config.seed={seed}")
-        ],
+        "data": [f"--input-dir={TRADES / trade}", f"--output-dir={records}"],
+        "train": [f"--data-dir={records}", f"--model-dir={run}", f"--config.seed={seed}"],
         "export": [f"--model-dir={run}", f"--output-dir={model}"],
     }
     folder.mkdir(parents=True, exist_ok=True)
@@ -67,9 +65,7 @@ def scores(model: pathlib.Path | None, trade: str) -> Iterator[str]:
 
 
 def main(_: list[str]) -> None:
-    print(
-        "| trade | seed | trained on | kept back | other tables | calibration error |", flush=True
-    )
+    print("| trade | seed | trained on | kept back | other tables | calibration error |")
     print("|---|---|---|---|---|---|", flush=True)
     for trade in _TRADES.value:
         print(f"| {trade} | before | {' | '.join(scores(None, trade))} |", flush=True)
