@@ -268,45 +268,23 @@ def test_what_the_library_imports_at_once_is_the_core():
     assert beyond == set()
 
 
-# Modules whose names say that they are nobody else's business.
-PRIVATE_MODULE = re.compile(r"(tensorflow\.python|keras\.src|uvicorn\.protocols)\b")
-# Methods of named tuples, and a function that Python documents.
-PUBLIC = {"_asdict", "_exit", "_fields", "_make", "_replace"}
+# What no file says, but for those that are named with it.
+UNSAID = {
+    # Private modules of other libraries; ruff's SLF001 finds private attributes.
+    r"^ *(from|import) (tensorflow\.python|keras\.src|uvicorn\.protocols)\b": {"private_apis.py"},
+    # Loading one runs whatever code it holds.
+    r"^ *(from|import) (cloudpickle|dill|joblib|marshal|pickle|shelve)\b|allow_pickle=True": set(),
+    # A docstring begins with what a thing is or does, but not with "What".
+    r'^\s*"""What\b': set(),
+}
 
 
-def private_names(text: str) -> list[str]:
-    """The private modules that a file imports, and the private attributes that it does not define.
-
-    What a file assigns to an object of its own, or names anywhere, counts as its own.
-    """
-    nodes = list(ast.walk(ast.parse(text)))
-    own = PUBLIC | {getattr(node, "name", None) or getattr(node, "id", None) for node in nodes}
-    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
-    own |= {node.attr for node in attributes if isinstance(node.ctx, ast.Store)}
-    return [name for name in imported_names(text) if PRIVATE_MODULE.match(name)] + [
-        ast.unparse(node)
-        for node in attributes
-        if re.match("_[a-z]", node.attr) and node.attr not in own
-    ]
-
-
-@pytest.mark.parametrize("folder", ["mate_tf", "experiments"])
-def test_private_names_of_other_libraries_stand_in_one_file(folder):
-    private = {path.as_posix(): private_names(text) for path, text in sources(folder).items()}
-    found = {path: names for path, names in private.items() if names}
-    allowed = {"mate_tf": "mate_tf/private_apis.py"}
-    assert found.pop(allowed.get(folder, "experiments/benchmarks/private_jax.py"))
-    assert found == {}
-
-
-def test_no_pickle_is_loaded():
-    """Loading one runs whatever code it holds."""
+@pytest.mark.parametrize(("pattern", "allowed"), UNSAID.items())
+def test_some_things_stand_in_no_file_but_those_that_are_for_them(pattern, allowed):
     files = sources("mate_tf", "experiments", "scripts")
-    imported = [(path, name) for path, text in files.items() for name in imported_names(text)]
-    assert len(imported) > 1000
-    pickles = {"cloudpickle", "dill", "joblib", "marshal", "pickle", "shelve"}
-    assert [one for one in imported if one[1].split(".")[0] in pickles] == []
-    assert not any("allow_pickle=True" in text for text in files.values())
+    assert len(files) > 150
+    found = {path.name for path, text in files.items() if re.search(pattern, text, re.MULTILINE)}
+    assert found == allowed
 
 
 def test_ci_runs_exactly_the_test_command_of_the_readme():
@@ -328,11 +306,3 @@ def test_make_help_lists_every_target_and_documents_name_no_others():
         pattern = r"(?:`|^ *)(?:[A-Z_]+=\S+ )?make ([a-z-]+)"
         named = set(re.findall(pattern, text, re.MULTILINE))
         assert named and named <= set(phony.split())
-
-
-def test_docstrings_begin_with_what_a_thing_is_or_does():
-    """But not with "What"."""
-    files = sources("mate_tf", "experiments")
-    begins = re.compile(r'^\s*"""What\b', re.MULTILINE)
-    assert len(files) > 150
-    assert [path for path, text in files.items() if begins.search(text)] == []
