@@ -37,29 +37,31 @@ def data_dir(tmp_path_factory):
     return output
 
 
-def test_prints_the_table_and_trains_nothing_twice(data_dir, tmp_path):
-    names = ("tapas", "grammar_hard", "grammar_soft", "mate")
-    flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={tmp_path}")
-    flags += (f"--architectures={','.join(names)}", f"--variant={VARIANT}")
-    first = succeeded("experiments.paper.compare_attention", *flags)
-    rows = [line.split(" | ") for line in first.stdout.splitlines()[2:]]
-    assert [row[0] for row in rows] == [f"| {name}" for name in (*names, VARIANT)]
-    results = json.loads((tmp_path / "results.json").read_text())
+@pytest.fixture(scope="module")
+def compared(data_dir, tmp_path_factory):
+    """The folder of a comparison of three rows, the flags that made it, and what it printed."""
+    folder = tmp_path_factory.mktemp("compared")
+    flags = (*SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={folder}")
+    flags += ("--architectures=tapas,grammar_hard", f"--variant={VARIANT}")
+    return folder, flags, succeeded("experiments.paper.compare_attention", *flags).stdout
+
+
+def test_prints_the_table_and_trains_nothing_twice(compared, tmp_path):
+    folder, flags, printed = compared
+    rows = [line.split(" | ") for line in printed.splitlines()[2:]]
+    assert [row[0] for row in rows] == ["| tapas", "| grammar_hard", f"| {VARIANT}"]
+    results = json.loads((folder / "results.json").read_text())
     assert results["config"]["num_steps"] == 1
-    assert set(results["runs"]) == {
-        *(f"{name}_1" for name in names),
-        "grammar_soft_encoder.attention.grammar_bias=2.0_1",
-    }
-    saved = json.loads((tmp_path / f"{VARIANT.replace(' ', '_')}_1" / "config.json").read_text())
+    variant = f"{VARIANT.replace(' ', '_')}_1"
+    assert set(results["runs"]) == {"tapas_1", "grammar_hard_1", variant}
+    saved = json.loads((folder / variant / "config.json").read_text())
     assert saved["encoder"]["attention"]["grammar_bias"] == 2.0
     metrics = results["runs"]["grammar_hard_1"]["metrics"]
     assert set(metrics) == {"loss", "accuracy", "precision", "f1"}
 
-    elsewhere = tmp_path / "elsewhere"
-    elsewhere.mkdir()
-    shutil.copy(tmp_path / "results.json", elsewhere)
-    again = run_binary("experiments.paper.compare_attention", *flags, f"--output_dir={elsewhere}")
-    assert again.stdout == first.stdout
+    shutil.copy(folder / "results.json", tmp_path)
+    again = run_binary("experiments.paper.compare_attention", *flags, f"--output_dir={tmp_path}")
+    assert again.stdout == printed
     assert "training" not in again.stderr
 
     other = run_binary("experiments.paper.compare_attention", *flags, "--config.learning_rate=1")
@@ -86,16 +88,17 @@ def test_runs_of_one_comparison_are_not_mixed_with_others(tmp_path, one, other, 
         Results(tmp_path, EMPTY)
 
 
-def test_each_architecture_starts_from_its_own_run_of_another_comparison(data_dir, tmp_path):
-    common = (*SMALL, "--seeds=1", f"--data_dir={data_dir}")
-    before, after = tmp_path / "before", tmp_path / "after"
-    names = "--architectures=tapas,grammar_soft"
-    succeeded("experiments.paper.compare_attention", *common, names, f"--output_dir={before}")
+def test_each_architecture_starts_from_its_own_run_of_another_comparison(
+    data_dir, compared, tmp_path
+):
+    before, after = compared[0], tmp_path / "after"
+    names = "--architectures=tapas,grammar_hard"
     start = f"--init_checkpoint={before}/RUN"
-    flags = *common, f"--output_dir={after}", start, "--config.learning_rate=0.0"
+    flags = *SMALL, "--seeds=1", f"--data_dir={data_dir}", f"--output_dir={after}", start
+    flags += ("--config.learning_rate=0.0",)
     succeeded("experiments.paper.compare_attention", *flags, names)
     runs = {of: json.loads((of / "results.json").read_text())["runs"] for of in (before, after)}
-    for run in ("tapas_1", "grammar_soft_1"):
+    for run in ("tapas_1", "grammar_hard_1"):
         # Nothing was learned since: the dev split's loss is that of the end of the other.
         assert runs[after][run]["metrics"] == runs[before][run]["metrics"]
         inputs = json.loads((after / run / "inputs.json").read_text())
