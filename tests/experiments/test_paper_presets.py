@@ -86,8 +86,17 @@ def test_an_architecture_changes_the_pointer_alone(name):
         assert longer.point.encoder.attention.sequence_length == 4096
 
 
+NAMED_STEPS = {step.name: step for step in small_steps()}
+# A large encoder is cut down to what the base one is.
+STEPS = [
+    step
+    for name, step in NAMED_STEPS.items()
+    if not name.endswith("_large") or name.replace("_large", "_base") not in NAMED_STEPS
+]
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize("step", [*small_steps()], ids=operator.attrgetter("name"))
+@pytest.mark.parametrize("step", STEPS, ids=operator.attrgetter("name"))
 def test_a_preset_takes_two_steps_at_a_tenth_of_its_width(step):
     config = step.config()
     tf.keras.utils.set_random_seed(0)
