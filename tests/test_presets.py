@@ -15,9 +15,7 @@ from tests.small import small_encoder
 
 NAMES = tuple(ARCHITECTURE_PRESETS)
 LENGTH = 48  # 3 + 5 * 3 cells of three tokens at most
-SMALL = small_encoder(
-    40, num_layers=2, num_heads=4, max_position_embeddings=LENGTH, initializer_range=0.3
-)
+SMALL = small_encoder(40, num_heads=4, max_position_embeddings=LENGTH, initializer_range=0.3)
 # Whether the output changes with other row ids, other column ids, other ranks, and another order of
 # rows and columns. The TableFormer paper's table 5 takes the ids away one by one; positions are
 # per cell, but where a preset says otherwise.

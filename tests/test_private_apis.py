@@ -47,17 +47,23 @@ def test_a_package_of_an_extra_that_is_missing_is_named_with_the_extra(module):
 
 
 @cases(
-    "flags, dtype",
-    ("fpu avx512f avx512_bf16 fma", "bfloat16"),
-    ("fpu amx_bf16", "bfloat16"),
-    ("fpu avx512f avx512_bf16x", "float32"),
-    ("", "float32"),
+    "flags, expected",
+    ("fpu avx512f avx512_bf16 fma", True),
+    ("fpu amx_bf16", True),
+    ("fpu avx512f avx512_bf16x", False),
+    ("", False),
 )
-def test_answers_are_in_bfloat16_by_tensorflow_where_the_processor_has_it(
-    flags, dtype, tmp_path, monkeypatch
-):
+def test_a_processor_says_whether_it_has_bfloat16(flags, expected, tmp_path, monkeypatch):
     (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nflags\t\t: {flags}\nbugs\t: amx_bf16\n")
     monkeypatch.setattr(private_apis, "_CPUS", tmp_path / "cpuinfo")
+    assert private_apis.cpu_has_bfloat16() is expected
+
+
+@cases("has_bfloat16, dtype", (True, "bfloat16"), (False, "float32"))
+def test_answers_are_in_bfloat16_by_tensorflow_where_the_processor_has_it(
+    has_bfloat16, dtype, monkeypatch
+):
+    monkeypatch.setattr("mate_tf.answers.inference.cpu_has_bfloat16", lambda: has_bfloat16)
     model = from_pretrained(runtime="tensorflow")
     assert model.model.compute_dtype == dtype
     assert model.computes_by.endswith(dtype) and model.computes_by in repr(model)
