@@ -76,17 +76,11 @@ def test_columns_without_a_name_of_their_own_are_not_spoken_of(header):
     (Select(COUNTRY, of(COUNTRY, "Peru")), "peru"),  # two rows of one value
     (Select(PEOPLE, of(CITY, "Lima")), 1000.0),
     (Select(CITY, LARGEST), "cusco"),
-    (Aggregate("sum", AREA), 19.0),
-    (Aggregate("average", AREA, of(COUNTRY, "Peru")), 6.25),
-    (Aggregate("average", AREA), 4.75),
     (Aggregate("minimum", FOUNDED), Date(1534, 3, 23)),
     (Aggregate("maximum", FOUNDED), Date(1541, 2, 12)),
-    (Aggregate("range", AREA), 4.5),
     (Aggregate("first", CITY), "lima"),
     (Aggregate("last", FOUNDED, of(COUNTRY, "Peru")), Date(1534, 3, 23)),
-    (Count(of(COUNTRY, "Peru")), 2.0),
     (Count((Condition(PEOPLE, "less", Constant("700")),)), 2.0),  # Quito has none
-    (Count(ABOVE), 2.0),
     (Count(of(COUNTRY, "Brazil")), 0.0),
     (Difference(Select(AREA, of(CITY, "Quito")), Aggregate("maximum", AREA)), 3.0),
     (Difference(Aggregate("average", AREA, ABOVE), Count(ABOVE)), 4.25),
