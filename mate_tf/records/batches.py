@@ -38,10 +38,8 @@ def read_records(files: Files, skip_corrupt: bool = False) -> tf.data.Dataset:
     and [1] for the example (question_id_ints [64], masked_lm_* as many as predictions). Unknown
     features are left out.
 
-    Raises:
-        FileNotFoundError: if a file is missing.
-        ValueError: if a file is no record file, if no file has an example, or if the features of
-            two files, or their lengths, differ.
+    FileNotFoundError if a file is missing; ValueError if one is no record file, if none has an
+    example, or if the features of two files, or their lengths, differ.
     """
     return _parsed(*_serialized(files, skip_corrupt))
 
@@ -59,10 +57,7 @@ def batch_by_length(
     records is always one of them, and larger ones are ignored. Of the examples at the end that do
     not fill a batch, "keep" makes smaller batches, and "repeat" repeats them until it is full. Then
     there are as many shapes as boundaries, as XLA needs, and with `boundaries=()` the element_spec
-    is static.
-
-    Raises:
-        ValueError: if a boundary or the batch size is not positive.
+    is static. ValueError if a boundary or the batch size is not positive.
     """
     limits = _limits(dataset, boundaries)
     if batch_size < 1:
@@ -152,21 +147,19 @@ def reorder_features(
     If the whole table is in the sequence, these are the features of the reordered table, but that
     labels of answer spans, and equally frequent values of a histogram row, go with their tokens.
     """
+    moved = dict(features)
+    # Tokens are sorted by padding, segment, row and column.
+    key = tf.cast((1 - features["input_mask"]) * 2 + features["segment_ids"], tf.int64)
     # The question and the header have id 0, a histogram row R + 1.
     rows = tf.concat([[0], rows, [tf.size(rows) + 1]], axis=0)  # [R+2]
     columns = tf.concat([[0], columns], axis=0)  # [C+1]
-    ids = {
-        name: tf.gather(tf.math.invert_permutation(former), features[name])  # [S]
-        for name, former in (("row_ids", rows), ("column_ids", columns))
-    }
-    # Tokens are sorted by padding, segment, row and column.
-    key = tf.cast((1 - features["input_mask"]) * 2 + features["segment_ids"], tf.int64)
     for name, former in (("row_ids", rows), ("column_ids", columns)):
-        key = key * tf.size(former, tf.int64) + tf.cast(ids[name], tf.int64)
+        moved[name] = tf.gather(tf.math.invert_permutation(former), features[name])  # [S]
+        key = key * tf.size(former, tf.int64) + tf.cast(moved[name], tf.int64)
     order = tf.argsort(key, stable=True)  # [S]
     return {
         name: tf.gather(values, order) if name in OF_TOKENS else values
-        for name, values in {**features, **ids}.items()
+        for name, values in moved.items()
     }
 
 
@@ -199,17 +192,18 @@ def perturbed_copy(
 def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
     """The records of the files, in their order, and the features of each."""
     schema, with_examples = schemas(files, skip_corrupt)
-    if skip_corrupt:
-        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
-            lambda file: tf.data.Dataset.from_generator(
-                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
-            )
-        ), schema
     compressions = [detect_compression(file) for file in with_examples]
-    records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
-        lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
-    )
-    return records, schema
+
+    def records_of(file: tf.Tensor, compression: tf.Tensor) -> tf.data.Dataset:
+        if skip_corrupt:
+            signature = tf.TensorSpec([], tf.string)
+            return tf.data.Dataset.from_generator(
+                readable_records, args=[file], output_signature=signature
+            )
+        return tf.data.TFRecordDataset(file, compression)
+
+    opened = tf.data.Dataset.from_tensor_slices((with_examples, compressions))
+    return opened.flat_map(records_of), schema
 
 
 def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:
