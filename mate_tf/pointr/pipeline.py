@@ -97,7 +97,7 @@ class Pipeline:
         length = self.config.point.max_seq_length
         features = FeatureConfig(max_seq_length=length, trim_cells=True, drop_rows_to_fit=True)
         names = list(self.source.splits)
-        folder = self._prepare("point", self.source.task, features, names)
+        write = self._writer("point", self.source.task, task, features, names)
         reports = []
         locations: dict[str, Location] = {}
 
@@ -108,49 +108,49 @@ class Pipeline:
 
         for name in names:
             locations.clear()
-            reports.append(self._write(folder, name, task, features, restricted(name)))
+            reports.append(write(name, restricted(name)))
             with complete_text_file(self._locations_file(name)) as file:
                 json.dump(locations, file)
             counts = Counter(locations.values()).most_common()
             reports.append(f"  answers: {', '.join(f'{n} {location}' for location, n in counts)}")
         return "\n".join(reports)
 
-    def _prepare(
-        self, stage: str, task: str, features: FeatureConfig, names: list[str]
-    ) -> pathlib.Path:
-        folder = self.directory / f"{stage}_data"
-        conversion = conversion_of(task, features, self.vocab_file, None)
-        prepare_folder(folder, conversion, names, self.vocab_file)
-        return folder
-
-    def _write(
+    def _writer(
         self,
-        folder: pathlib.Path,
-        name: str,
+        stage: str,
+        task_name: str,
         task: Task,
         features: FeatureConfig,
-        pairs: Iterable[tuple[Any, Question]],
+        names: Sequence[str],
         max_answer_length: int | None = None,
-    ) -> str:
-        """Writes a split's records and questions, and says what became of them.
+    ) -> Callable[[str, Iterable[tuple[Any, Question]]], str]:
+        """Prepares the folder of a stage for splits with the names.
 
-        An answer that can be read has at most so many tokens; None for no limit. ValueError if
-        "train" or "dev" is empty.
+        Returns a function that writes a split's records and questions, and says what became of
+        them. An answer that can be read has at most so many tokens; None for no limit. ValueError
+        if "train" or "dev" is empty.
         """
+        folder = self.directory / f"{stage}_data"
+        conversion = conversion_of(task_name, features, self.vocab_file, None)
+        prepare_folder(folder, conversion, names, self.vocab_file)
         builder = FeatureBuilder(Wordpiece(folder / "vocab.txt"), features)
-        outcomes = convert_all(task, builder, pairs, is_training=name == "train")
-        summary, num_long = Summary(), 0
-        with split_writer(str(folder), name) as write:
-            for outcome in self.progress(outcomes, f"{folder.name} {name}"):
-                summary.add(outcome)
-                if max_answer_length is not None and outcome.features is not None:
-                    num_long += int(outcome.features["label_ids"].sum()) > max_answer_length
-                write(outcome)
-        if name in ("train", "dev") and not summary.num_kept:
-            raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
-        report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
-        report += f"{summary.counts['whole']} of {summary.num_sized}"
-        return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
+
+        def write_split(name: str, pairs: Iterable[tuple[Any, Question]]) -> str:
+            outcomes = convert_all(task, builder, pairs, is_training=name == "train")
+            summary, num_long = Summary(), 0
+            with split_writer(str(folder), name) as write:
+                for outcome in self.progress(outcomes, f"{folder.name} {name}"):
+                    summary.add(outcome)
+                    if max_answer_length is not None and outcome.features is not None:
+                        num_long += int(outcome.features["label_ids"].sum()) > max_answer_length
+                    write(outcome)
+            if name in ("train", "dev") and not summary.num_kept:
+                raise ValueError(f"expected examples in the split '{name}', got none: {summary}")
+            report = f"{name}: {summary}\n  whole within {features.max_seq_length} tokens: "
+            report += f"{summary.counts['whole']} of {summary.num_sized}"
+            return f"{report}\n  answers too long to be read: {num_long}" if num_long else report
+
+        return write_split
 
     def point(self, init_checkpoint: str | None = None) -> str:
         """Trains the pointer, from an encoder's weights, and exports it (section 4.1).
@@ -206,15 +206,11 @@ class Pipeline:
 
     def _cells_writer(
         self, stage: str, config: SpanReadingTrainingConfig
-    ) -> Callable[[str, Iterable[tuple[Table, Question]]], str]:
+    ) -> Callable[[str, Iterable[tuple[Any, Question]]], str]:
         """A function that writes a split's cells with passages, as the reader sees them."""
-        length = config.max_seq_length
+        length, longest = config.max_seq_length, config.task.max_span_length
         features = FeatureConfig(max_seq_length=length, trim_cells=True, label_answer_spans=True)
-        folder = self._prepare(stage, "JSONL", features, list(SPLITS))
-        longest = config.task.max_span_length
-        return lambda name, cells: self._write(
-            folder, name, TASKS["JSONL"], features, cells, longest
-        )
+        return self._writer(stage, "JSONL", TASKS["JSONL"], features, SPLITS, longest)
 
     def evaluate(self, name: str) -> str:
         """Answers a split with the exported models, and scores the answers.
@@ -267,7 +263,6 @@ class Pipeline:
             train_run(config, self.directory / f"{stage}_data", run, init_checkpoint, **options)
 
     def _export(self, stage: str, config: FinetuningConfig) -> str:
-        """Exports the best weights of a stage."""
         stored = run_model(self.directory / stage, max_seq_length=config.max_seq_length)
         export_stored(stored, self.directory / MODEL / stage)
         return f"{stage}: exported the weights of step {stored.step} of {config.num_steps}"
