@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any, NamedTuple
+from typing import Any
 
 from mate_tf.datasets.operators import Derived, derive, derive_from_cells
 from mate_tf.features.config import ConversionError
@@ -26,6 +26,7 @@ _NUMBER = re.compile(r"[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)?(?:(?<=\d)\.|\.\d+)?", re
 _WORD_OR_SIGNS = re.compile(r"\w+|[^\w\s]+")
 
 _TABLES_REMEMBERED = 128
+_NONE_GIVEN = "expected an answer, got none"
 _ORIGINAL_DENOTATION = partial(normalize_denotation, original=True)
 
 
@@ -36,8 +37,9 @@ class SupervisionError(ConversionError):
     found".
     """
 
-    def __init__(self, reason: str, detail: str) -> None:
-        super().__init__(reason, f"{reason}: {detail}")
+    def __init__(self, reason: str, detail: str, table: Table, question: Question) -> None:
+        where = f"(table '{table.table_id}', question '{question.question_id}')"
+        super().__init__(reason, f"{reason}: {detail} {where}")
 
 
 def supervise(
@@ -70,17 +72,15 @@ def supervise(
         )
     if _has_supervision(question, original):
         return question
-    where = _where(table, question)
     if not question.answers:
-        raise SupervisionError("no answer given", f"expected an answer, got none {where}")
+        raise SupervisionError("no answer given", _NONE_GIVEN, table, question)
     find = _find_as_original if original else _find
     number = _number_of(question.answers, original)
     try:
-        coordinates = find(table, question.answers, strict)
+        coordinates = find(table, question, strict)
     except SupervisionError as error:
         if number is None or (strict and error.reason != "answer not found"):
-            detail = str(error).partition(": ")[2]
-            raise SupervisionError(error.reason, f"{detail} {where}") from None
+            raise
         coordinates = ()
     return replace(question, answer_coordinates=coordinates, answer_number=number)
 
@@ -123,20 +123,14 @@ def check_supervision(
     has_class = question.class_index is not None
     if _has_supervision(question, original) or has_class or (original and not question.answers):
         return question
-    raise SupervisionError(
-        "no answer given",
-        f"expected an answer's cells or number, got none {_where(table, question)}",
-    )
+    detail = "expected an answer's cells or number, got none"
+    raise SupervisionError("no answer given", detail, table, question)
 
 
 def _has_supervision(question: Question, original: bool) -> bool:
     number = question.answer_number
     has_number = number is not None and (original or is_single(number))
     return bool(question.answer_coordinates) or has_number
-
-
-def _where(table: Table, question: Question) -> str:
-    return f"(table '{table.table_id}', question '{question.question_id}')"
 
 
 def parse_number(text: str, original: bool = False) -> float | None:
@@ -154,13 +148,14 @@ def parse_number(text: str, original: bool = False) -> float | None:
     return number if is_single(number) else None
 
 
-def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
+def _find(table: Table, question: Question, strict: bool) -> Coordinates:
     coordinates: list[tuple[int, int]] = []
     missing = []
-    for text, count in Counter(map(_denotation, answers)).items():
+    for text, count in Counter(map(_denotation, question.answers)).items():
         cells = _cells_with(table, text)
         if strict and len(cells) > count:
-            raise SupervisionError("ambiguous answer", f"{text!r} is in {len(cells)} cells")
+            detail = f"{text!r} is in {len(cells)} cells"
+            raise SupervisionError("ambiguous answer", detail, table, question)
         if not cells:
             by_value = [cell for cell in _cells_of_value(table, text) if cell not in coordinates]
             cells = by_value if len(by_value) <= count else ()
@@ -168,9 +163,12 @@ def _find(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
         if not cells:
             missing.append(text)
     if not coordinates:
-        raise SupervisionError("answer not found", f"no cell holds any of {list(answers)}")
+        detail = f"no cell holds any of {list(question.answers)}"
+        raise SupervisionError("answer not found", detail, table, question)
     if missing:
-        raise SupervisionError("some answers not found", f"no cell holds {missing}")
+        raise SupervisionError(
+            "some answers not found", f"no cell holds {missing}", table, question
+        )
     return tuple(coordinates)
 
 
@@ -225,8 +223,8 @@ def _is_same_unit(unit: str, other: str) -> bool:
     return unit == other or is_left_out or (not other and unit in CURRENCY_UNITS)
 
 
-def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coordinates:
-    problem = ("", "")
+def _find_as_original(table: Table, question: Question, strict: bool) -> Coordinates:
+    answers, problem = question.answers, ("", "")
     for comparable in (str, str.lower, words_and_signs, _ORIGINAL_DENOTATION):
         texts = list(map(comparable, answers))
         cells = [_cells_by((comparable, table)).get(text, ()) for text in texts]
@@ -236,7 +234,7 @@ def _find_as_original(table: Table, answers: Sequence[str], strict: bool) -> Coo
             problem = "ambiguous answer", f"several cells hold one of {list(answers)}"
         else:
             return tuple(answer_cells[-1] for answer_cells in cells)
-    raise SupervisionError(*problem)
+    raise SupervisionError(*problem, table, question)
 
 
 @partial(remember, size_of=lambda key, _: key[1].num_rows * key[1].num_columns)
@@ -285,14 +283,6 @@ def _original_number(text: str) -> float | None:
         return None
 
 
-class _Texts(NamedTuple):
-    """A cell, and the normalized texts of it and of its passages, which may hold an answer."""
-
-    at: tuple[int, int]
-    cell: str
-    words: tuple[str, ...]
-
-
 def supervise_linked(
     linked: LinkedTable, question: Question, strict: bool = True, original: bool = False
 ) -> Question:
@@ -309,39 +299,41 @@ def supervise_linked(
     """
     if question.answer_coordinates:
         return question
-    where = _where(linked.table, question)
     if not question.answers:
-        raise SupervisionError("no answer given", f"expected an answer, got none {where}")
+        raise SupervisionError("no answer given", _NONE_GIVEN, linked.table, question)
     tests = [_test_for(answer, original) for answer in question.answers]
     cells = _texts_of_cells(linked)
-    coordinates = tuple(cell.at for cell in cells if any(holds(cell) for holds in tests))
+    coordinates = tuple(
+        at for at, cell, texts in cells if any(holds(cell, texts) for holds in tests)
+    )
     if not coordinates:
-        detail = f"no cell or passage holds any of {list(question.answers)} {where}"
-        raise SupervisionError("answer not found", detail)
+        detail = f"no cell or passage holds any of {list(question.answers)}"
+        raise SupervisionError("answer not found", detail, linked.table, question)
     return replace(question, answer_coordinates=coordinates)
 
 
-def _test_for(answer: str, original: bool) -> Callable[[_Texts], bool]:
-    """A function that says whether one of a cell's texts holds the answer."""
+def _test_for(answer: str, original: bool) -> Callable[[str, Sequence[str]], bool]:
+    """A function that says whether a cell, or one of its normalized texts, holds the answer."""
     words = normalize_words(answer)
     if not words and not original:
         whole = normalize_for_match(answer)
-        return lambda texts: bool(whole) and normalize_for_match(texts.cell) == whole
+        return lambda cell, _: bool(whole) and normalize_for_match(cell) == whole
     begin, end = r"(?:\b|\s)", r"(?:\s|\b)"
     if not original:
         begin = r"(?<!\w)" if re.match(r"\w", words) else ""
         end = r"(?!\w)" if re.search(r"\w\Z", words) else ""
     pattern = re.compile(begin + re.escape(words) + end)
-    return lambda texts: any(words in text and pattern.search(text) for text in texts.words)
+    return lambda _, texts: any(words in text and pattern.search(text) for text in texts)
 
 
 @lru_cache(_TABLES_REMEMBERED)
-def _texts_of_cells(linked: LinkedTable) -> tuple[_Texts, ...]:
+def _texts_of_cells(
+    linked: LinkedTable,
+) -> tuple[tuple[tuple[int, int], str, tuple[str, ...]], ...]:
+    """The coordinates of each cell, its text, and the normalized texts of it and its passages."""
     normalized = {passage: normalize_words(passage.text) for passage in linked.distinct_passages()}
     return tuple(
-        _Texts(
-            (i, j), cell, (normalize_words(cell), *(normalized[p] for p in linked.passages[i][j]))
-        )
+        ((i, j), cell, (normalize_words(cell), *(normalized[p] for p in linked.passages[i][j])))
         for i, row in enumerate(linked.table.rows)
         for j, cell in enumerate(row)
     )

@@ -65,8 +65,8 @@ class Division:
             bool(percentages) and min(percentages) >= 1 and sum(percentages) == 100,
             f"expected percentages of at least 1 that add up to 100, got {percentages} {where}",
         )
-        are_different = len(set(names)) == len(names)
-        require(are_different, f"expected parts of different names, got {list(names)} {where}")
+        message = f"expected parts of different names, got {list(names)} {where}"
+        require(len(set(names)) == len(names), message)
 
     @classmethod
     def from_text(cls, text: str) -> "Division":
@@ -211,9 +211,8 @@ def folders(directory: str) -> list[Path]:
 
 def _read_json_lines(directory: str, split: str) -> Pairs:
     files = [folder / f"{split}.jsonl" for folder in folders(directory)]
-    there = [file for file in files if file.exists()]
-    for folder in folders(directory):
-        there += _shards(folder, split)
+    shards = [shard for folder in folders(directory) for shard in _shards(folder, split)]
+    there = [*filter(Path.exists, files), *shards]
     return itertools.chain.from_iterable(map(read_json_lines, there or files[:1]))
 
 

@@ -227,16 +227,14 @@ def split_question_id(question_id: str) -> tuple[str, int]:
 
 def _sequences(path: Path, original: bool) -> Iterator[list[_Turn]]:
     """The turns of each sequence by position; with `original` sorted by sequence, too."""
-    rows: Iterable[tuple[str, Mapping[str, str]]]
+    rows: Iterable[tuple[int, Mapping[str, str]]]
     if original:
-        questions = read_original_questions(path, _SQA_COLUMNS)
-        rows = ((f"question {number}", row) for number, row in enumerate(questions, start=1))
+        unit, rows = "question", enumerate(read_original_questions(path, _SQA_COLUMNS), start=1)
     else:
-        records = stream_csv_records(path, _SQA_COLUMNS, delimiter="\t")
-        rows = ((f"line {line}", row) for line, row in records)
+        unit, rows = "line", stream_csv_records(path, _SQA_COLUMNS, delimiter="\t")
     sequences: dict[tuple[str, str], dict[int, _Turn]] = {}
-    for place, row in rows:
-        turn = _turn(row, f"(file '{path}', {place})")
+    for number, row in rows:
+        turn = _turn(row, f"(file '{path}', {unit} {number})")
         turns = sequences.setdefault(turn.sequence, {})
         if turn.position in turns and not original:
             expected = f"expected each position of the sequence '{turn.sequence[0]}' once"

@@ -11,8 +11,8 @@ those that one process writes: an example's place follows from its id.
 import dataclasses
 import functools
 import itertools
-import json
 import os
+import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,7 +52,6 @@ from mate_tf.records.splits import (
     QUESTIONS,
     RECORDS,
     SUFFIXES,
-    Encoded,
     Spool,
     encode,
     place,
@@ -205,16 +204,14 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
     prepare_folder(creation.output_dir, conversion, stored_names, creation.vocab_file)
     # Parts of the training split have no table in common.
     parts = division.names if division is not None and division.split == "train" else ()
-    held_out = [name for name in names if name != "train" and name not in parts]
-    trained = frozenset[str]()
-    if held_out and "train" in there:
-        trained = frozenset(described.table.table_id for described in corpus("train"))
+    held_out = {*names} - {"train", *parts}
+    is_shared = bool(held_out) and "train" in there
+    trained = {described.table.table_id for described in corpus("train")} if is_shared else set()
     new_builder = functools.partial(make_builder, config, creation.vocab_file)
     builder = new_builder() if creation.beam_options is None else None
 
     def create(name: str) -> Summary:
-        without = trained if name in held_out else frozenset()
-        read = functools.partial(corpus, name, division, without)
+        read = functools.partial(corpus, name, division, trained if name in held_out else ())
         if builder is None:
             counts = _draw_with_beam(creation, name, read, config, new_builder)
             return Summary("examples", counts)
@@ -222,8 +219,9 @@ def create_pretraining_records(creation: Creation, config: PretrainingConfig) ->
         drawn = write_split(read(), builder, config, *files)
         return Summary("examples", sum(creation.progress(drawn, name, "example"), Counter[str]()))
 
-    remove = functools.partial(remove_split, creation.output_dir)
-    yield from _create_all(names, create, lambda name: remove(split_of_length(name, length)))
+    yield from _create_all(
+        names, create, lambda name: remove_split(creation.output_dir, split_of_length(name, length))
+    )
     yield from (f"not there, {reason}" for reason in absent)
 
 
@@ -333,23 +331,17 @@ def write_split(
     """
     with Spool(num_shards or 1) as spool:
         for described in corpus:
-            name, table, texts = described
-            fields = {
-                f.name: getattr(table, f.name) for f in dataclasses.fields(table) if f.compare
-            }
             placed = placed_members(described, config, num_shards or 1)
-            content = json.dumps([name, fields, texts]).encode()
+            content = pickle.dumps(described)
             spool.add((content, None, None), ((shard, member.order) for shard, member in placed))
         remove_split(directory, split_of_length(split, config.masked_lm.max_seq_length))
         for number in range(num_shards or 1):
-            members = itertools.starmap(_restored, spool.read_shard(number))
+            members = (
+                Member(order, copy, pickle.loads(stored[0] or b""))
+                for order, copy, stored in spool.read_shard(number)
+            )
             shard = None if num_shards is None else number
             yield from draw_shard(builder, config, members, directory, split, shard, num_shards)
-
-
-def _restored(order: int, copy: int, stored: Encoded) -> Member:
-    name, fields, texts = json.loads(stored[0] or b"")
-    return Member(order, copy, DescribedTable(name, Table(**fields), tuple(texts)))
 
 
 def split_of_length(split: str, length: int) -> str:
@@ -357,20 +349,22 @@ def split_of_length(split: str, length: int) -> str:
     return f"{split}_{length}"
 
 
+def _table_id(member: Member) -> str:
+    return member.described.table.table_id
+
+
 def _with_negatives(members: Iterable[Member]) -> Iterator[tuple[Member, Table | None]]:
     """Each member with the next different table, in a circle; None if all are the same."""
-    waiting = list[Member]()
-    first = other = None  # the first table, and the first that is different
-    for member in members:
-        table = member.described.table
-        first = first or table
-        if waiting and waiting[-1].described.table.table_id != table.table_id:
-            other = other or table
-            yield from ((before, table) for before in waiting)
-            waiting = []
-        waiting.append(member)
-    last = waiting[-1].described.table if waiting else first
-    negative = other if first is None or last is None or first.table_id == last.table_id else first
+    runs = (list(run) for _, run in itertools.groupby(members, _table_id))  # of the same table
+    waiting = first = next(runs, [])
+    other = None  # the first table that is different
+    for run in runs:
+        table = run[0].described.table
+        other = other or table
+        yield from ((before, table) for before in waiting)
+        waiting = run
+    is_first = not waiting or _table_id(first[0]) == _table_id(waiting[0])
+    negative = other if is_first else first[0].described.table
     yield from ((before, negative) for before in waiting)
 
 
@@ -452,8 +446,7 @@ def write_with_beam(
         batches = items | beam.BatchElements(max_batch_size=QUESTIONS_AT_ONCE)
         return batches | "Make" >> _step(new, placed)
 
-    remove_old = functools.partial(remove_split, directory, split, suffixes)
-    return _run_pipeline(creation, read, all_placed, lambda: None, write, remove_old)
+    return _run_pipeline(creation, split, suffixes, read, all_placed, lambda: None, write)
 
 
 def _draw_with_beam(
@@ -479,8 +472,7 @@ def _draw_with_beam(
         return tables | beam.FlatMap(lambda table: placed_members(table, config, num_shards))
 
     stored_name = split_of_length(split, config.masked_lm.max_seq_length)
-    remove_old = functools.partial(remove_split, directory, stored_name)
-    return _run_pipeline(creation, read, placed, new_builder, write, remove_old)
+    return _run_pipeline(creation, stored_name, SUFFIXES, read, placed, new_builder, write)
 
 
 def _step(new: Callable[[], Any], process: Callable[[Any, Any], Iterator[Any]]) -> Any:
@@ -507,18 +499,19 @@ def count_in_beam(counts: Counter[str]) -> None:
 
 def _run_pipeline(
     creation: Creation,
+    split: str,
+    suffixes: Sequence[str],
     read: Callable[[], Iterable[Any]],
     placed: Callable[[Any], Any],
     new: Callable[[], Any],
     write: Callable[[Any, int, Iterable[Any]], None],
-    remove_old: Callable[[], None],
 ) -> Counter[str]:
     """Reads, places in shards, and writes each shard; returns the sums of the counters.
 
     One worker calls `read`, which gives the items. `placed` makes of a collection of them one of
     pairs, a shard and a member, whose first item is its order there. `write`, with what a worker
-    has got from `new`, writes a shard with its members in order. `remove_old` removes what was
-    there before, once the pipeline is made.
+    has got from `new`, writes a shard with its members in order. The split's old files are removed
+    once the pipeline is made.
     """
     import apache_beam as beam
     from apache_beam.metrics import MetricsFilter
@@ -544,7 +537,7 @@ def _run_pipeline(
     grouped = (placed(inputs), shards) | beam.Flatten() | beam.GroupByKey()
     _ = grouped | "Write" >> _step(new, write_in_order)
     # Old files go before new ones appear, so that they are never together.
-    remove_old()
+    remove_split(creation.output_dir, split, suffixes)
     result = pipeline.run()
     result.wait_until_finish()
     counters = result.metrics().query(MetricsFilter().with_namespace("mate_tf"))["counters"]

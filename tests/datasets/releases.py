@@ -1,9 +1,9 @@
 """The smallest release of each data set: what its reader is given, in the official layout."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from mate_tf.datasets.hybridqa import read_hybridqa, read_hybridqa_reference
 from mate_tf.datasets.interactions import read_interactions
@@ -117,10 +117,16 @@ RELEASES = {
 }
 
 
-def write_release(directory: Path, release: Release, **changes: bytes) -> Path:
-    """Writes the files, those in `changes` with that content."""
-    for file, text in release.files.items():
+def write_files(directory: Path, files: Mapping[str, Any]) -> Path:
+    """Writes files, by their path, that have a text or else a value in JSON."""
+    for file, content in files.items():
         path = directory / file
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(changes.get(file, text.encode()))
+        text = content if isinstance(content, str | bytes) else json.dumps(content)
+        path.write_bytes(text.encode() if isinstance(text, str) else text)
     return directory
+
+
+def write_release(directory: Path, release: Release, **changes: bytes) -> Path:
+    """Writes the files, those in `changes` with that content."""
+    return write_files(directory, release.files | changes)

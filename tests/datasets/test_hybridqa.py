@@ -1,5 +1,3 @@
-import json
-
 import pytest
 
 from mate_tf.datasets.hybridqa import expand_cells, read_hybridqa, read_hybridqa_reference
@@ -7,6 +5,7 @@ from mate_tf.datasets.supervision import SupervisionError, supervise_linked
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.table import Question, Table
 from tests.data_folders import HYBRIDQA_SAMPLE
+from tests.datasets.releases import write_files
 from tests.small import cases
 
 TABLE = {
@@ -44,30 +43,26 @@ REFERENCE = {"reference": {"q1": "Oslo"}, "table": ["q1"], "passage": []}
 HIDDEN = {key: value for key, value in QUESTION.items() if key != "answer-text"}
 
 
-def write(path, value):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(value), encoding="utf-8")
-
-
-def write_release(directory, questions="", tables=""):
-    write(directory / tables / "tables_tok" / "Cities_0.json", TABLE)
-    write(directory / tables / "request_tok" / "Cities_0.json", PASSAGES)
-    write(directory / questions / "dev.json", [QUESTION, QUESTION | {"question_id": "q2"}])
-    write(directory / questions / "dev.traced.json", [TRACED])
-    write(directory / questions / "train.traced.json", [TRACED])
-    write(directory / questions / "test.json", [HIDDEN])
-    write(directory / questions / "dev_reference.json", REFERENCE)
-    return directory
+TABLES = {"tables_tok/Cities_0.json": TABLE, "request_tok/Cities_0.json": PASSAGES}
+QUESTIONS = {
+    "dev.json": [QUESTION, QUESTION | {"question_id": "q2"}],
+    "dev.traced.json": [TRACED],
+    "train.traced.json": [TRACED],
+    "test.json": [HIDDEN],
+    "dev_reference.json": REFERENCE,
+}
 
 
 @pytest.fixture
 def release(tmp_path):
-    return write_release(tmp_path)
+    return write_files(tmp_path, TABLES | QUESTIONS)
 
 
 @cases("folders", ("", ""), ("released_data", "WikiTables-WithLinks"), ("released_data", ""))
 def test_tables_come_with_the_passages_of_their_cells(tmp_path, folders):
-    release = write_release(tmp_path, *folders)
+    for folder, files in zip(folders, (QUESTIONS, TABLES), strict=True):
+        write_files(tmp_path / folder, files)
+    release = tmp_path
     (linked, question), (same, second) = read_hybridqa(release, "dev")
     assert linked is same
     tags = ("WDT", "NN", "VBZ", "NNS", ".")
@@ -85,8 +80,8 @@ def test_tables_come_with_the_passages_of_their_cells(tmp_path, folders):
 def test_links_without_a_passage_are_remembered(release):
     row = [["Oslo", ["/wiki/Oslo"]], ["x", ["/wiki/X", "/wiki/Oslo"]]]
     changed = TABLE | {"data": [row], "title": None, "section_title": None}
-    write(release / "tables_tok" / "Cities_0.json", changed)
-    write(release / "dev.json", [HIDDEN | {"question_postag": None}])
+    asked = [HIDDEN | {"question_postag": None}]
+    write_files(release, {"tables_tok/Cities_0.json": changed, "dev.json": asked})
     ((linked, question),) = read_hybridqa(release, "dev")
     assert [[p.link for p in cell] for cell in linked.passages[0]] == [["/wiki/Oslo"]] * 2
     assert linked.dead_links == ("/wiki/X",)

@@ -12,6 +12,7 @@ from mate_tf.reading.files import ReadOptions
 from mate_tf.tables.linked_table import Passage
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Question, Table
+from tests.datasets.releases import write_files
 from tests.reading.workbooks import workbook
 from tests.small import ROOT, write_lines
 from tests.test_examples import passages_example
@@ -75,10 +76,8 @@ def test_names_are_made_where_there_are_none_one_for_tables_that_say_the_same(tm
 
 
 def test_a_table_may_be_a_file_beside_it(tmp_path):
-    (tmp_path / "tables").mkdir()
-    (tmp_path / "tables" / "c.csv").write_text("City\nOslo\n")
-    (tmp_path / "tables" / "c.jsonl").write_text('["City"]\n["Oslo"]\n')
-    (tmp_path / "c.csv").write_text("City\nBergen\n")
+    oslo = {"tables/c.csv": "City\nOslo\n", "tables/c.jsonl": '["City"]\n["Oslo"]\n'}
+    write_files(tmp_path, oslo | {"c.csv": "City\nBergen\n"})
     names = ["tables/c.csv", "tables/c.jsonl", "tables/c.csv", "tables/../c.csv"]
     path = write_lines(tmp_path / "q.jsonl", *({"question": "?", "table": name} for name in names))
     first, second, third, fourth = (table for table, _ in read_json_lines(path))
@@ -91,10 +90,9 @@ def test_a_table_may_be_a_file_beside_it(tmp_path):
 
 def test_a_table_file_of_any_kind_is_read_with_what_is_said_about_it(tmp_path):
     pytest.importorskip("openpyxl", reason='not installed (the extra "formats")')
-    cities = [("Cities", [["City"], ["Lima"]])]
-    (tmp_path / "c.xlsx").write_bytes(workbook([], more=cities))
-    (tmp_path / "c.csv").write_text("City;People\nOslo;709037\n")
-    (tmp_path / "c.json").write_text('{"City": ["Bergen"]}')
+    sheets = workbook([], more=[("Cities", [["City"], ["Lima"]])])
+    texts = {"c.csv": "City;People\nOslo;709037\n", "c.json": {"City": ["Bergen"]}}
+    write_files(tmp_path, texts | {"c.xlsx": sheets})
     tables = [
         {"file": "c.xlsx", "sheet": "Cities"},
         {"file": "c.csv", "delimiter": ";", "context_heading": "Norway"},
@@ -112,10 +110,9 @@ def test_the_documented_example_is_read_and_every_key_explained(tmp_path):
     text = DOCUMENTATION.read_text(encoding="utf-8")
     text = text.split("## The format")[1].split("## Data sets")[0]
     (lines,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
-    (tmp_path / "countries.csv").write_text("Country,Capital\nPeru,Lima\n", encoding="utf-8")
-    path = tmp_path / "train.jsonl"
-    path.write_text(lines, encoding="utf-8")
-    ids = [question.question_id for _, question in read_json_lines(path)]
+    countries = "Country,Capital\nPeru,Lima\n"
+    folder = write_files(tmp_path, {"countries.csv": countries, "train.jsonl": lines})
+    ids = [question.question_id for _, question in read_json_lines(folder / "train.jsonl")]
     assert ids == ["train-1", "q2", "q3", "s1"]
     explained = set(re.findall(r"`(\w+)`", " ".join(re.findall(r"^\| (.*?) \|", text, re.M))))
     table_keys = {"header", "rows", "document_title", "context_heading", "expansions", "file"}
@@ -158,11 +155,11 @@ def test_a_table_with_links_and_passages_is_in_the_line_or_a_file_of_its_own(tmp
 
 def test_a_table_file_may_lack_links_and_not_be_no_table(tmp_path):
     path = write_lines(tmp_path / "dev.jsonl", WHERE | {"table": "cities.json"})
-    write_lines(tmp_path / "cities.json", ["Oslo"])
+    write_files(tmp_path, {"cities.json": ["Oslo"]})
     with pytest.raises(ValueError, match=r"got a list of different things .*line 1\)"):
         list(read_linked_json_lines(path))
-    (tmp_path / "cities.csv").write_text("City;Country\nOslo;Norway\n")
-    (tmp_path / "cities.json").write_text('[{"City": "Oslo", "Country": "Norway"}]')
+    written = {"cities.json": [{"City": "Oslo", "Country": "Norway"}]}
+    write_files(tmp_path, written | {"cities.csv": "City;Country\nOslo;Norway\n"})
     tables = [{"file": "cities.csv", "delimiter": ";", "document_title": "Capitals"}, "cities.json"]
     lines = [{"question": "where ?", "table": table} for table in tables]
     (titled, _), (linked, _) = read_linked_json_lines(write_lines(tmp_path / "dev.jsonl", *lines))
@@ -174,9 +171,8 @@ def test_a_table_file_may_lack_links_and_not_be_no_table(tmp_path):
 def test_the_examples_of_tables_with_links_are_read(tmp_path):
     text = DOCUMENTATION.read_text(encoding="utf-8")
     lines = text.split("## Tables with passages")[1].split("```json\n")[1].split("```")[0]
-    (tmp_path / "train.jsonl").write_text(lines, encoding="utf-8")
     table = json.loads(lines.splitlines()[1])["table"]
-    write_lines(tmp_path / "tables" / "drivers.json", table)
+    write_files(tmp_path, {"train.jsonl": lines, "tables/drivers.json": table})
     (first, _), (second, question) = read_linked_json_lines(tmp_path / "train.jsonl")
     assert first.passages == second.passages
     assert question.answers == ("12",)

@@ -2,6 +2,7 @@ import pytest
 
 from mate_tf.datasets.supervision import SupervisionError, check_supervision
 from mate_tf.datasets.wtq import read_sqa
+from tests.datasets.releases import write_files
 
 HEADER = "id\tannotator\tposition\tquestion\ttable_file\tanswer_coordinates\tanswer_text\n"
 EXTENDED = HEADER.rstrip("\n") + "\taggregation\tfloat_answer\tclass_index\n"
@@ -14,14 +15,11 @@ def line(question="q", name="nt-1", annotator=0, position=0, cells="['(0, 0)']",
 
 @pytest.fixture
 def release(tmp_path):
-    (tmp_path / "table_csv").mkdir()
-    (tmp_path / "table_csv" / "0.csv").write_text(TABLE, encoding="utf-8")
-    return tmp_path
+    return write_files(tmp_path, {"table_csv/0.csv": TABLE})
 
 
 def write(release, *lines, name="random-split-1-train.tsv", header=HEADER):
-    (release / name).write_text(header + "".join(lines), encoding="utf-8")
-    return release
+    return write_files(release, {name: header + "".join(lines)})
 
 
 def test_each_question_has_the_answer_before_it_within_its_sequence(release):
@@ -75,6 +73,8 @@ def test_splits_are_found_by_the_names_of_their_files_and_need_all_columns(relea
         write(release, header=header)
         with pytest.raises(ValueError, match=rf"expected the columns {message} line 1\)"):
             list(read_sqa(release, "train"))
+    with pytest.raises(ValueError, match=r"expected a list of texts .*train\.tsv', line 2\)"):
+        list(read_sqa(write(release, line(texts="[" * 10_000)), "train"))
 
 
 def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
@@ -87,11 +87,6 @@ def test_original_sorts_sequences_and_takes_quotes_as_they_come(release):
     assert pairs[0][0].rows == (("Blues", "1"), ("Red", "2"))
     with pytest.raises(ValueError, match=r"0\.csv', line 2\).*train\.tsv', line 2\)"):
         list(read_sqa(write(release, line()), "train"))
-
-
-def test_a_list_of_endless_depth_is_refused(release):
-    with pytest.raises(ValueError, match=r"expected a list of texts .*train\.tsv', line 2\)"):
-        list(read_sqa(write(release, line(texts="[" * 10_000)), "train"))
 
 
 @pytest.mark.parametrize("original", [False, True])

@@ -69,6 +69,7 @@ def test_a_value_in_two_cells_is_not_found_and_an_ambiguous_text_is_its_last_cel
 def test_supervision_that_is_given_is_kept():
     for given_one in (
         Question("?", answers=["Peru"], answer_coordinates=((2, 0),), aggregation="NONE"),
+        Question("how many?", answers=["2"], answer_coordinates=((1, 2),), aggregation="SUM"),
         Question("?", answers=["Lima"], answer_number=2.0),
         Question("?", answers=["a"], answer_coordinates=((2, 0), (1, 0))),
     ):
@@ -206,14 +207,10 @@ def test_what_nothing_decides_is_left_open():
 
 @stored_cases("answers, cells, aggregation")
 def test_given_cells_have_the_operator_that_gives_the_answer(answers, cells, aggregation):
-    asked = Question("?", answers=answers, answer_coordinates=cells)
-    found = supervise(PLANETS, asked)
-    assert found.aggregation == aggregation
-    assert list(found.answer_coordinates) == cells
+    found = supervise(PLANETS, Question("?", answers=answers, answer_coordinates=cells))
+    assert (found.aggregation, list(found.answer_coordinates)) == (aggregation, cells)
 
 
-def test_an_operator_that_is_given_is_kept_and_the_release_s_way_derives_none():
-    asked = Question("how many?", answers=["2"], aggregation="SUM", answer_coordinates=[(1, 2)])
-    assert supervise(PLANETS, asked) is asked
+def test_the_release_s_way_derives_no_operator():
     found = supervise(PLANETS, Question("what kind is Mars?", answers=["95"]), original=True)
     assert (found.aggregation, found.answer_coordinates) == ("", ((2, 2),))

@@ -1,36 +1,25 @@
-import json
 from collections import Counter
 from pathlib import Path
 
 import pytest
 
 from mate_tf.datasets.tabfact import read_tabfact
+from tests.datasets.releases import write_files
 
 TABFACT = Path("../shared/data/tabfact")
 ENTRY = [["it be blue", "it be red", 'it be "1#2"'], [1, 0, 0], "colours"]
 SO = [["so"], [1], ""]
 
 
-@pytest.fixture
-def release(tmp_path):
-    for folder in ("tokenized_data", "collected_data", "data/all_csv"):
-        (tmp_path / folder).mkdir(parents=True)
-    for name, text in {
-        "1-1.html.csv": 'name#colour\r\nsky#"blue"\r\nn/a#\r\n',
-        "1-2.html.csv": "name\nx\n",
-    }.items():
-        (tmp_path / "data" / "all_csv" / name).write_text(text, encoding="utf-8", newline="")
-    return tmp_path
+TABLES = {
+    "data/all_csv/1-1.html.csv": 'name#colour\r\nsky#"blue"\r\nn/a#\r\n',
+    "data/all_csv/1-2.html.csv": "name\nx\n",
+}
 
 
-def write(release, name, content):
-    text = content if isinstance(content, str) else json.dumps(content)
-    (release / name).write_text(text, encoding="utf-8")
-    return release
-
-
-def test_reads_statements_with_class_table_and_caption(release):
-    write(release, "tokenized_data/val_examples.json", {"1-2.html.csv": SO, "1-1.html.csv": ENTRY})
+def test_reads_statements_with_class_table_and_caption(tmp_path):
+    entries = {"1-2.html.csv": SO, "1-1.html.csv": ENTRY}
+    release = write_files(tmp_path, TABLES | {"tokenized_data/val_examples.json": entries})
     pairs = list(read_tabfact(release, "dev"))
     ids = [question.question_id for _, question in pairs]
     assert ids == ["1-2.html.csv_0-0_0", *(f"1-1.html.csv_{i}-0_0" for i in range(3))]
@@ -44,11 +33,13 @@ def test_reads_statements_with_class_table_and_caption(release):
     assert pairs == list(read_tabfact(release, "val"))
 
 
-def test_original_reads_what_was_collected_without_captions(release):
-    write(release, "collected_data/r1_training_all.json", {"1-1.html.csv": ENTRY})
-    write(release, "collected_data/r2_training_all.json", {"1-2.html.csv": [["so"], [1], "x"]})
-    write(release, "data/train_id.json", ["1-2.html.csv", "1-1.html.csv"])
-    pairs = list(read_tabfact(release, "train", original=True))
+def test_original_reads_what_was_collected_without_captions(tmp_path):
+    collected = {
+        "collected_data/r1_training_all.json": {"1-1.html.csv": ENTRY},
+        "collected_data/r2_training_all.json": {"1-2.html.csv": [["so"], [1], "x"]},
+        "data/train_id.json": ["1-2.html.csv", "1-1.html.csv"],
+    }
+    pairs = list(read_tabfact(write_files(tmp_path, TABLES | collected), "train", original=True))
     ids = [question.question_id for _, question in pairs]
     assert ids[:2] == ["1-2.html.csv_0-0_0", "1-1.html.csv_0-0_0"]
     names = {(table.table_id, table.document_title) for table, _ in pairs}
@@ -57,13 +48,16 @@ def test_original_reads_what_was_collected_without_captions(release):
 
 
 @pytest.mark.parametrize("original", [False, True])
-def test_a_table_without_a_row_is_refused_with_its_file(release, original):
-    (release / "data" / "all_csv" / "1-2.html.csv").write_text("name\n")
+def test_a_table_without_a_row_is_refused_with_its_file(tmp_path, original):
     entries = {"1-2.html.csv": SO}
-    write(release, "tokenized_data/val_examples.json", entries)
-    write(release, "collected_data/r1_training_all.json", entries)
-    write(release, "collected_data/r2_training_all.json", {})
-    write(release, "data/val_id.json", ["1-2.html.csv"])
+    files = {
+        "data/all_csv/1-2.html.csv": "name\n",
+        "tokenized_data/val_examples.json": entries,
+        "collected_data/r1_training_all.json": entries,
+        "collected_data/r2_training_all.json": {},
+        "data/val_id.json": ["1-2.html.csv"],
+    }
+    release = write_files(tmp_path, files)
     with pytest.raises(ValueError, match=r"at least 1 row .*\(file '.*1-2.html.csv'\)"):
         list(read_tabfact(release, "dev", original))
 

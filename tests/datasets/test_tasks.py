@@ -13,6 +13,7 @@ from mate_tf.datasets.tasks import (
     read_sst2,
 )
 from mate_tf.tables.table import Table
+from tests.datasets.releases import write_files
 from tests.small import stored_cases, write_lines
 
 DIVISION = Division.from_text("dev:train=72,calibration=8,dev=20")
@@ -75,8 +76,7 @@ def test_what_is_no_division_is_refused(text, error):
 
 
 def test_sentences_and_classes_are_read_past_the_names_of_columns(tmp_path):
-    file = tmp_path / "train.tsv"
-    file.write_text("sentence\tlabel\na film\t1\n\nno , it 's not\t0\r\n", encoding="utf-8")
+    write_files(tmp_path, {"train.tsv": "sentence\tlabel\na film\t1\n\nno , it 's not\t0\r\n"})
     (_, first), (_, second) = read_sst2(tmp_path, "train")
     assert (first.text, first.class_index, first.question_id) == ("a film", 1, "train-2")
     assert (second.text, second.class_index, second.question_id) == ("no , it 's not", 0, "train-4")
@@ -85,16 +85,11 @@ def test_sentences_and_classes_are_read_past_the_names_of_columns(tmp_path):
 INLINE = {"id": "t", "header": ["a"], "rows": [["b"]], "document_title": "Title"}
 
 
-def write_folder(folder):
-    (folder / "below").mkdir(parents=True)
-    (folder / "one.csv").write_text("a,b\nc,d\n", encoding="utf-8")
-    (folder / "below" / "one.tsv").write_text("a\tb\ne\tf\n", encoding="utf-8")
-    (folder / "notes.txt").write_text("no table\n", encoding="utf-8")
-    return folder
+FOLDER = {"one.csv": "a,b\nc,d\n", "below/one.tsv": "a\tb\ne\tf\n", "notes.txt": "no table\n"}
 
 
 def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_path):
-    write_folder(tmp_path)
+    write_files(tmp_path, FOLDER)
     write_lines(
         tmp_path / "train.jsonl",
         {"table": INLINE, "texts": ["one", " ", "two"]},
@@ -109,12 +104,12 @@ def test_lines_have_tables_of_their_own_or_of_files_and_titles_are_texts(tmp_pat
 
 
 def test_a_folder_of_tables_is_one_split_and_questions_are_read_in_their_layout(tmp_path):
-    folder = write_folder(tmp_path / "tables")
+    folder = write_files(tmp_path / "tables", FOLDER)
     found = list(read_corpus("TABLES", folder, "train"))
     assert [(item.name, item.table.table_id, item.texts) for item in found] == [
         (name, name, ()) for name in ("below/one.tsv", "one.csv")
     ]
-    assert corpus_splits("TABLES", tmp_path / "tables") == (["train"], [])
+    assert corpus_splits("TABLES", folder) == (["train"], [])
     (tmp_path / "none").mkdir()
     with pytest.raises(FileNotFoundError, match=r"expected tables .*, found none"):
         list(read_corpus("TABLES", tmp_path / "none", "train"))

@@ -1,5 +1,4 @@
 import itertools
-import json
 import math
 import sqlite3
 
@@ -20,7 +19,7 @@ from mate_tf.datasets.wikisql import (
     read_wikisql,
 )
 from mate_tf.tables.table import Question, Table
-from tests.small import cases
+from tests.small import cases, write_lines
 
 TABLE = {
     "id": "1-10-1",
@@ -35,16 +34,12 @@ OTHER = {"id": "2-1", "header": ["a"], "types": ["real"], "rows": [[3], [None]]}
 
 
 def ask(sel=1, agg=0, conds=(), table_id="1-10-1", question="how many?"):
-    sql = {"sel": sel, "agg": agg, "conds": list(conds)}
-    return {"phase": 1, "table_id": table_id, "question": question, "sql": sql}
+    return dict(table_id=table_id, question=question, sql=dict(sel=sel, agg=agg, conds=conds))
 
 
-def write(folder, questions, tables=(TABLE, OTHER), split="dev"):
-    (folder / "data").mkdir(exist_ok=True)
-    for name, records in ((split, questions), (f"{split}.tables", tables)):
-        lines = (r if isinstance(r, str) else json.dumps(r, ensure_ascii=False) for r in records)
-        text = "".join(line + "\n" for line in lines)
-        (folder / "data" / f"{name}.jsonl").write_text(text, encoding="utf-8")
+def write(folder, questions, tables=(TABLE, OTHER)):
+    for name, records in (("dev", questions), ("dev.tables", tables)):
+        write_lines(folder / "data" / f"{name}.jsonl", *records)
     return folder
 
 
@@ -54,9 +49,8 @@ def test_questions_have_the_cells_that_their_query_selects(tmp_path):
         ask(sel=0, agg=5, table_id="2-1"),
         ask(sel=0, conds=[[1, 0, "12.5"]], question="where?"),
     ]
-    table, total, other, average, same, where = itertools.chain(
-        *read_wikisql(write(tmp_path, questions), "dev")
-    )
+    read = read_wikisql(write(tmp_path, questions), "dev")
+    (table, total), (other, average), (same, where) = read
     rows = (("Oslo", "709037"), ("Bergen", "291,940"), ("Røst", "12.5"))
     assert same is table == Table(("City", "People"), rows, "1-10-1", "Norway", "Cities")
     assert other == Table(("a",), (("3",), ("",)), "2-1")
@@ -93,7 +87,7 @@ def test_numbers_tables_and_answers_are_the_release_s_with_original(tmp_path):
 
 
 def test_questions_come_one_by_one(tmp_path):
-    read = read_wikisql(write(tmp_path, [ask(), "[]"]), "dev")
+    read = read_wikisql(write(tmp_path, [ask(), []]), "dev")
     assert next(read)[1].question_id == "dev-0-0_0"
     with pytest.raises(ValueError, match=r"expected texts .*dev\.jsonl', line 2\)"):
         next(read)
@@ -170,10 +164,9 @@ def test_queries_are_executed_also_as_in_the_release(asked, expected, in_release
 
 
 def test_cells_that_do_not_compare_have_no_extreme_in_the_release_and_sums_are_exact():
-    for cells in (["a", 3], ["a", None], [3, "a", 4]):
-        for aggregation in ("MAX", "MIN"):
-            rows = [[cell] for cell in cells]
-            assert execute_as_original(rows, ["text"], query(0, aggregation)) == NO_ANSWER
+    for cells, by in itertools.product((["a", 3], ["a", None], [3, "a", 4]), ("MAX", "MIN")):
+        rows = [[cell] for cell in cells]
+        assert execute_as_original(rows, ["text"], query(0, by)) == NO_ANSWER
     cells = [[0.1]] * 10
     assert execute(cells, ["real"], query(0, "SUM")).texts == ("1",)
     assert execute([[1e308]] * 3, ["real"], query(0, "SUM")) == NO_ANSWER

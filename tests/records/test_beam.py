@@ -9,12 +9,15 @@ import pytest
 
 from experiments.synthesis.creation import Files, write_statements
 from experiments.synthesis.statements import StatementsConfig
-from mate_tf.datasets.interactions import interactions_of
 from mate_tf.datasets.json_lines import write_json_lines
 from mate_tf.datasets.tasks import read_split
 from mate_tf.features.config import FeatureConfig, MaskedLmConfig, PretrainingConfig
-from mate_tf.records.creation import Creation, create_pretraining_records, create_records
-from mate_tf.records.records import record_writer
+from mate_tf.records.creation import (
+    Creation,
+    create_pretraining_records,
+    create_records,
+    write_interactions,
+)
 from mate_tf.tables.table import Question, Table
 from tests.small import assert_same_files, cases, write_records
 from tests.test_examples import blocks_of
@@ -39,12 +42,8 @@ def source(tmp_path_factory):
     cells = [[[c, str(i + n)] for i, c in enumerate("cde")] for n in range(7)]
     tables = [Table.from_rows(rows, ["a", "b"], f"t{n}") for n, rows in enumerate(cells)]
     asked = (Question("a " * (1 + n % 14), f"q{n}", ("cdek"[n % 4],)) for n in range(60))
-    pairs = list(zip(tables * 9, asked, strict=False))
-    write_json_lines(folder / "train.jsonl", pairs)
-    (folder / "interactions").mkdir()
-    with record_writer(folder / "interactions" / "train.tfrecord", compression="") as writer:
-        for interaction in interactions_of(pairs):
-            writer.write(interaction.SerializeToString())
+    write_json_lines(folder / "train.jsonl", zip(tables * 9, asked, strict=False))
+    write_interactions(folder, "train")
     write_json_lines(folder / "dev.jsonl", [])  # so that no part of train becomes one
     return folder
 

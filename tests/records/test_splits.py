@@ -1,3 +1,4 @@
+import contextlib
 import os
 import pathlib
 import random
@@ -170,7 +171,7 @@ CONVERSION = Conversion("JSONL", FeatureConfig(), None, "0" * 64)
 
 def numbered(first_answer: int) -> Iterator[Outcome]:
     choice = np.random.default_rng(first_answer)
-    for number in range(first_answer, first_answer + 100):
+    for number in range(first_answer, first_answer + 40):
         features = {"input_ids": choice.integers(0, 30_000, 64)}
         yield Outcome(TABLE, Question("a", f"q{number}", (str(number),)), features)
 
@@ -190,11 +191,9 @@ def contents(directory: pathlib.Path) -> dict[str, bytes]:
 
 def whole_splits(directory: pathlib.Path) -> Iterator[str]:
     for split in SPLITS:
-        try:
+        with contextlib.suppress(FileNotFoundError):
             split_files(directory, split)
-        except FileNotFoundError:
-            continue
-        yield split
+            yield split
 
 
 # The calls that change files.
@@ -237,7 +236,7 @@ def test_killed_at_any_change_it_leaves_whole_splits_and_ends_with_the_same(tmp_
     replaced_or_removed = [n for n, name in enumerate(names) if name != "write"]
     assert {names[n] for n in replaced_or_removed} == {"replace", "remove"}
     choice = random.Random(5)
-    moments = choice.sample(replaced_or_removed, 6) + choice.sample(range(len(names)), 2)
+    moments = choice.sample(replaced_or_removed, 4) + choice.sample(range(len(names)), 1)
     shutil.copytree(old, output)
     for moment in moments:
         killed = forked.start(convert_killed, output, num_shards, moment, log)
