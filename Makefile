@@ -41,7 +41,7 @@ FIGURES := default_wtq,default_confidence,default_baselines,default_by_length,de
 PYTEST := $(VENV_PYTHON) -m pytest tests --numprocesses=auto --maxprocesses=4 --dist=loadfile
 
 .DEFAULT_GOAL := help
-.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce figures results docs dist demo test test-fast test-slow test-golden test-core test-newest test-wheel test-image mutants lint check-deploy format constraints clean
+.PHONY: help env benchmark benchmark-full check-tpu check-gpu reproduce figures results docs dist demo test test-docs test-fast test-slow test-golden test-core test-newest test-wheel test-image mutants lint check-deploy format constraints clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -112,10 +112,13 @@ demo: env ## train, evaluate, export and ask a small model, from raw tables on
 	$(VENV_PYTHON) -m experiments.demo
 
 test: env ## run the tests, in a process a core, four at most
-	$(PYTEST) -m "not slow"
+	$(PYTEST) -m "not slow and not docs"
+
+test-docs: env ## run every command of README.md and docs/, cut down to a test's size
+	$(PYTEST) --dist=load -m docs
 
 test-fast: env ## run the tests that need less than two seconds: for while you write
-	$(PYTEST) -m "not slow and not medium"
+	$(PYTEST) -m "not slow and not docs and not medium"
 
 test-slow: env ## run the large sweeps, of which `make test` runs a sample
 	$(PYTEST) -m slow

@@ -273,13 +273,13 @@ def test_each_reason_is_of_a_command_and_examples_of_the_help_have_the_options_t
             assert program == "curl" or _parse(args).command, example
 
 
-@pytest.mark.medium
+@pytest.mark.docs
 @pytest.mark.parametrize("name", [name for name in DOCUMENTS if name not in TESTED_BELOW])
 def test_every_command_of_a_document_runs(scratch, name):
     scratch.run_document(name)
 
 
-@pytest.mark.medium
+@pytest.mark.docs
 def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(scratch):
     scratch.run_document("docs/training.md")
     for line in (
@@ -306,7 +306,7 @@ def test_the_way_from_one_s_own_questions_to_a_model_that_answers_them(scratch):
     assert (scratch.folder / "weights" / FILE).is_file()
 
 
-@pytest.mark.medium
+@pytest.mark.docs
 def test_the_guide_to_serving_runs(scratch, monkeypatch):
     import tensorflow as tf
 
@@ -321,7 +321,7 @@ def test_the_guide_to_serving_runs(scratch, monkeypatch):
         assert outputs["answers"].numpy().tolist() == [b"gas giant"]
 
 
-@pytest.mark.medium
+@pytest.mark.docs
 @pytest.mark.parametrize("example", [*commands_of(ask.EPILOG), *commands_of(show.EPILOG)])
 def test_an_example_of_the_help_runs_and_is_answered_right(scratch, monkeypatch, capsys, example):
     if "my_sqa_model" in example:

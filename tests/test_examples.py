@@ -91,7 +91,7 @@ def test_the_guide_to_tables_adds_up_sizes(capsys):
     assert capsys.readouterr().out.splitlines() == re.findall("  # (.*)", block)
 
 
-@pytest.mark.medium
+@pytest.mark.docs
 def test_the_guide_to_the_library_runs_and_is_answered_right(monkeypatch, capsys):
     monkeypatch.chdir(ROOT)
     names = run_blocks("docs/library.md")

@@ -11,7 +11,7 @@ import pytest
 from mate_tf.command_line.main import main
 from tests.small import ROOT
 
-pytestmark = pytest.mark.medium
+pytestmark = pytest.mark.docs
 TEXT = (ROOT / "docs" / "onnx.md").read_text(encoding="utf-8")
 
 

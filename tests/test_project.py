@@ -291,8 +291,8 @@ def test_ci_runs_exactly_the_test_command_of_the_readme():
     script = ROOT / ".ci" / "run"
     assert os.access(script, os.X_OK)
     commands = [line for line in script.read_text().splitlines() if line.startswith("exec ")]
-    assert commands == ["exec make test"]
-    assert "make test\n" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert commands == ["exec make test test-docs"]
+    assert "make test test-docs\n" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
