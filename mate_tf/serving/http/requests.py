@@ -11,7 +11,7 @@ import math
 import re
 import struct
 import zlib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from pydantic import TypeAdapter
@@ -29,8 +29,8 @@ ENCODINGS = ("gzip", "identity")
 _SMALL = 32 * 1024  # bytes; the largest body takes seconds to read, and no small one waits
 _HALF_A_PAIR = re.compile(rb"\\u[dD][89a-fA-F]")  # perhaps of surrogates
 MODEL_VERSION = "1"  # a server has one model
-_PREDICT = TypeAdapter(schema.PredictRequest)
-_PIPELINE = TypeAdapter(schema.PipelineRequest)
+_PREDICT: TypeAdapter[Any] = TypeAdapter(schema.PredictRequest)
+_PIPELINE: TypeAdapter[Any] = TypeAdapter(schema.PipelineRequest)
 _INFER = TypeAdapter(schema.InferRequest)
 _TABLE: TypeAdapter[Any] = TypeAdapter(schema.AnyTable)
 _TEXT: TypeAdapter[str] = TypeAdapter(schema.QuestionText)
@@ -204,66 +204,39 @@ def read_request(body: Body, limits: Limits, model_name: str = "") -> Request:
         RefusedError: with status 400 for anything else, with 413 for what is beyond a limit.
     """
     document = body.read(limits)
-    if isinstance(document, dict) and "inputs" in document:
-        return _read_pipeline(validated(_PIPELINE, document, limits), limits)
-    request = validated(_PREDICT, document, limits)
-    asked = _asked(request.instances, "instances", True, limits)
-
-    def reply(answers: list[Answer]) -> Any:
-        return {"predictions": asked.gather(answer.to_dict() for answer in answers)}
-
-    return Request(asked.pairs, asked.locations, request, reply)
-
-
-class _Asked(NamedTuple):
-    """The questions of the parts of a request, and how many each has; None for one alone."""
-
-    pairs: list[tuple[Table, Question]]
-    locations: list[str]
-    sizes: list[int | None]
-
-    def gather(self, values: Iterator[Any]) -> list[Any]:
-        """The values of the parts, a list for each that has a list of questions."""
-        return [next(values) if n is None else [*itertools.islice(values, n)] for n in self.sizes]
-
-
-def _asked(
-    parts: Sequence[schema.Question | schema.Query], where: str, is_list: bool, limits: Limits
-) -> _Asked:
-    """The questions of parts at a place; RefusedError if there are too many."""
+    is_pipeline = isinstance(document, dict) and "inputs" in document
+    request = validated(_PIPELINE if is_pipeline else _PREDICT, document, limits)
+    where = "inputs" if is_pipeline else "instances"
+    given = getattr(request, where)
+    parts = given if isinstance(given, list) else [given]
+    # How many questions each part has; None for one alone.
     sizes = [None if isinstance(one.texts, str) else len(one.texts) for one in parts]
     _check_number(sum(size or 1 for size in sizes), where, limits)
-    asked = _Asked([], [], sizes)
-    for index, one in enumerate(parts):
-        table: Any = one.table  # which validation has read
-        place = f"{where}[{index}]" if is_list else where
-        texts = [one.texts] if isinstance(one.texts, str) else one.texts
-        for number, text in enumerate(texts):
-            end = "" if sizes[index] is None else f".{one.name_of_texts}[{number}]"
-            asked.pairs.append((table, one.asked(text)))
-            asked.locations.append(f"{place}{end}")
-    return asked
-
-
-def _read_pipeline(request: schema.PipelineRequest, limits: Limits) -> Request:
-    inputs = request.inputs
-    queries = inputs if isinstance(inputs, list) else [inputs]
-    asked = _asked(queries, "inputs", queries is inputs, limits)
+    pairs, locations = [], []
+    for index, (one, size) in enumerate(zip(parts, sizes, strict=True)):
+        place = f"{where}[{index}]" if parts is given else where
+        for number, text in enumerate([one.texts] if size is None else one.texts):
+            pairs.append((one.table, one.asked(text)))
+            locations.append(place if size is None else f"{place}.{one.name_of_texts}[{number}]")
 
     def reply(answers: list[Answer]) -> Any:
-        values = asked.gather(
-            {
-                "answer": answer.text,
-                "coordinates": [list(pair) for pair in answer.coordinates],
-                "cells": [cell.text for cell in answer.cells],
-                "aggregator": answer.aggregation,
-                "score": answer.score,
-            }
-            for answer in answers
-        )
-        return values if queries is inputs else values[0]
+        told = map(_pipeline_answer if is_pipeline else Answer.to_dict, answers)
+        values = [next(told) if n is None else [*itertools.islice(told, n)] for n in sizes]
+        if is_pipeline:
+            return values if parts is given else values[0]
+        return {"predictions": values}
 
-    return Request(asked.pairs, asked.locations, request, reply)
+    return Request(pairs, locations, request, reply)
+
+
+def _pipeline_answer(answer: Answer) -> dict[str, Any]:
+    return {
+        "answer": answer.text,
+        "coordinates": [list(pair) for pair in answer.coordinates],
+        "cells": [cell.text for cell in answer.cells],
+        "aggregator": answer.aggregation,
+        "score": answer.score,
+    }
 
 
 def read_tensors(body: Body, limits: Limits, model_name: str) -> Request:
