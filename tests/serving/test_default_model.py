@@ -35,43 +35,33 @@ BOATS = Table.from_rows(
 
 
 def files_entered(function: Callable[[], Any]) -> tuple[Any, set[str]]:
-    """What a function returns, and the files of mate_tf with a function that it calls.
-
-    What runs because a module is imported does not count.
-    """
+    """What a function returns, and the files of mate_tf with a function that it calls."""
     entered: set[str] = set()
 
     def note(frame: FrameType, event: str, _: Any) -> None:
         file = frame.f_code.co_filename
-        if event == "call" and file.startswith(str(PACKAGE)) and not is_import(frame):
+        if event == "call" and file.startswith(str(PACKAGE)):
             entered.add(file)
-
-    def is_import(frame: FrameType | None) -> bool:
-        while frame is not None:
-            code = frame.f_code
-            if code.co_name == "<module>" and code.co_filename.startswith(str(PACKAGE)):
-                return True
-            frame = frame.f_back
-        return False
 
     sys.setprofile(note)
     try:
-        result = function()
+        return function(), entered
     finally:
         sys.setprofile(None)
-    return result, entered
 
 
 @pytest.fixture(scope="module")
 def loaded():
     """The model, the files of mate_tf that loading it enters, and the weight files it opens."""
+    mate_tf.from_pretrained()  # what runs because a module is imported does not count
     opened = []
+
+    def opening(*args, **options):
+        opened.append(args)
+        return safe_open(*args, **options)
+
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(
-            safetensors,
-            "safe_open",
-            lambda *args, **kw: opened.append(args) or safe_open(*args, **kw),
-        )
+        patch.setattr(safetensors, "safe_open", opening)
         model, entered = files_entered(mate_tf.from_pretrained)
     return model, entered, opened
 
@@ -102,10 +92,8 @@ def test_it_looks_cells_up_in_a_table_it_has_never_seen(model):
         "how many boats are there?": "4",
     }
     answers = model.answer(BOATS, list(questions))
-    right = [
-        answer.text == expected
-        for answer, expected in zip(answers, questions.values(), strict=True)
-    ]
+    pairs = zip(answers, questions.values(), strict=True)
+    right = [answer.text == expected for answer, expected in pairs]
     assert right[0] and right[1] and sum(right) >= 3
     assert all(0.0 < answer.score < 1.0 for answer in answers)
 
