@@ -27,6 +27,14 @@ CLOSED = ("mate_tf_refused_total", "idle")  # connections, to make room
 HEADER, ROWS = ["a", "b"], [["c", "1"], ["d", "2"], ["e", "3"]]
 
 
+def send(stack, server, *parts):
+    """A connection on which something was sent; it is closed with the stack."""
+    address = urllib.parse.urlsplit(server.url)
+    client = stack.enter_context(socket.create_connection((address.hostname, address.port)))
+    client.sendall(b"".join(parts))
+    return client
+
+
 def request(*questions, rows=ROWS):
     table = {"header": HEADER, "rows": rows}
     return {"instances": [{"question": text, "table": table} for text in questions]}
@@ -156,14 +164,21 @@ def test_prometheus_is_told_what_is_done(server):
 
 
 @pytest.mark.medium
-def test_a_port_that_is_taken_is_said_before_the_model_is_loaded(tmp_path, tiny_model):
+def test_a_server_that_cannot_begin_says_why(tmp_path, tiny_model):
+    """Of a port that is taken before the model is loaded, as there is none."""
+    broken = shutil.copytree(tiny_model, tmp_path / "model")
+    (broken / VOCAB_FILE).write_text("a\na\n")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with (
-            pytest.raises(AssertionError, match=rf"Address already in use .* port {port}"),
-            running(tiny_model, tmp_path, f"--port={port}"),
+        for name, flags, message in (
+            ("taken", [f"--port={port}"], rf"Address already in use .* port {port}"),
+            ("broken", [], r"(?s)ended with 1: .*mate-tf: .*vocab"),
         ):
-            raise AssertionError("expected no server")
+            with (
+                pytest.raises(AssertionError, match=message),
+                running(broken, tmp_path / name, *flags),
+            ):
+                raise AssertionError("expected no server")
 
 
 @pytest.mark.medium
@@ -202,10 +217,8 @@ def test_a_server_under_load_answers_all_and_ends_with_what_was_asked(tmp_path, 
             return replies, await asyncio.gather(*last)
 
     with running(tiny_model, tmp_path, *flags) as server, contextlib.ExitStack() as idle:
-        parts = urllib.parse.urlsplit(server.url)
         for _ in range(300):  # more than may be open; they keep nobody out
-            half = idle.enter_context(socket.create_connection((parts.hostname, parts.port)))
-            half.sendall(b"POST / HTTP/1.1\r\n")
+            send(idle, server, b"POST / HTTP/1.1\r\n")
         assert server.metrics()[CLOSED] >= 300 - Limits().max_connections
         replies, last = asyncio.run(load(server))
         assert server.process.wait() == 0
@@ -214,41 +227,25 @@ def test_a_server_under_load_answers_all_and_ends_with_what_was_asked(tmp_path, 
 
 
 @pytest.mark.medium
-def test_a_model_that_cannot_be_loaded_ends_the_server_with_the_reason(tmp_path, tiny_model):
-    broken = shutil.copytree(tiny_model, tmp_path / "model")
-    (broken / VOCAB_FILE).write_text("a\na\n")
-    with (
-        pytest.raises(AssertionError, match=r"(?s)ended with 1: .*mate-tf: .*vocab"),
-        running(broken, tmp_path / "server"),
-    ):
-        raise AssertionError("expected no server")
-
-
-@pytest.mark.medium
 def test_slow_and_gone_clients_cost_others_nothing_and_sigterm_ends_in_its_grace(
     tmp_path, tiny_model
 ):
     """Clients announce more than all bodies may have, send it byte by byte, or leave."""
     flags = ("--grace-seconds=3", "--max-waiting-bytes=2000000", "--body-seconds=60")
-    head = f"POST /v1/models/{NAME}:predict HTTP/1.1\r\nhost: a\r\ncontent-length: "
+    head = b"POST /v1/models/%b:predict HTTP/1.1\r\nhost: a\r\ncontent-length: %%d\r\n\r\n"
+    head %= NAME.encode()
     long = json.dumps(request(*["a"] * 16, rows=[["c", "1"]] * 250)).encode()
     with running(tiny_model, tmp_path, *flags) as server, contextlib.ExitStack() as stack:
-        parts = urllib.parse.urlsplit(server.url)
-
-        def send(data):
-            client = socket.create_connection((parts.hostname, parts.port))
-            client.sendall(data)
-            return stack.enter_context(client)
-
-        slow = [send(f"{head}2000000\r\n\r\n".encode()) for _ in range(100)]
-        slow += [send(f"{head}2000000\r\n\r\n".encode() + bytes(50_000)) for _ in range(50)]
+        slow = [
+            send(stack, server, head % 2_000_000, bytes(size)) for size in [0] * 100 + [50_000] * 50
+        ]
         body = json.dumps(request("a")).encode() + b" " * 1_000_000
         for client in slow:
             client.sendall(b" ")
         assert post(server.predict, content=body).status_code == 200  # none of them is cut off
         assert server.metrics()["process_open_fds",] > len(slow)
         for _ in range(30):
-            send(f"{head}{len(long)}\r\n\r\n".encode() + long).close()
+            send(stack, server, head % len(long), long).close()
         while server.metrics().get(("mate_tf_refused_total", "gone"), 0) < 30:
             time.sleep(0.05)
         assert server.metrics()["mate_tf_waiting_questions",] == 0
