@@ -344,13 +344,10 @@ def _wire(gr: Any, page: Page, ui: types.SimpleNamespace) -> None:
         table = page.show(path, text, options)
         is_workbook = path is not None and is_workbook_named(path)
         applies = [not is_workbook] * 2 + [True, True, is_workbook, not is_workbook, is_workbook]
-        fields: list[dict[str, Any]] = [
-            {"value": value, "visible": visible}
-            for value, visible in zip(options, applies, strict=True)
-        ]
+        pairs = zip(options, applies, strict=True)
+        updates = [gr.update(value=value, visible=visible) for value, visible in pairs]
         if table.sheets:
-            fields[4] |= {"visible": True, "choices": [("automatic", ""), *table.sheets]}
-        updates = [gr.update(**field) for field in fields]
+            updates[4] |= {"visible": True, "choices": [("automatic", ""), *table.sheets]}
         return [table.html, gr.update(visible=table.may_change), hidden, *updates]
 
     def show_given(path: str | None, text: str, *options: Any) -> list[Any]:

@@ -3,6 +3,7 @@
 import re
 import threading
 import time
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,13 +40,9 @@ class Fake:
         if "wait" in words:
             self.is_waiting.set()
             self.may_answer.wait()
-        values = {
-            **vars(found),
-            "confidence": "not sure" if "perhaps" in words else "sure",
-            "alternatives": tuple(others),
-            "rows": None if after is None else tuple(cell.row for cell in after.cells),
-        }
-        return Answer(**values)
+        confidence = "not sure" if "perhaps" in words else "sure"
+        read = None if after is None else tuple(cell.row for cell in after.cells)
+        return replace(found, confidence=confidence, alternatives=tuple(others), rows=read)
 
     def attended_cells(self, table: Table, question: str | Question, after: Answer | None = None):
         shares = np.zeros([table.num_rows + 1, table.num_columns])

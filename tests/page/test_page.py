@@ -7,7 +7,7 @@ import sys
 import urllib.parse
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from mate_tf.page.app import Files, Guard, import_gradio
@@ -25,11 +25,11 @@ def page():
     return Page(Fake())
 
 
-def last(page: Page, pasted: str, question: str, said=DEFAULTS, **options) -> str:
-    return page.ask(None, pasted, question, said, **options)[0]
+def last(page: Page, pasted: str, question: str, said=DEFAULTS) -> str:
+    return page.ask(None, pasted, question, said)[0]
 
 
-def test_an_answer_is_given_and_on_request_where_the_model_looked(page):
+def test_an_answer_is_given_and_on_request_where_the_model_looked(page, monkeypatch):
     text, one = page.ask(None, CAPITALS, "which city is in france?")
     assert '<p class="text">paris</p>' in text and "Row heads" not in text
     assert one.label == "which city is in france? → paris"
@@ -37,9 +37,9 @@ def test_an_answer_is_given_and_on_request_where_the_model_looked(page):
     assert '<p class="text">paris</p>' in text and "75 %" in text
     assert "25 % went to the question" in text and "Row heads" in text
     assert 'role="alert"' in page.look(None, "", one)
-
-
-def test_where_the_model_looked_is_offered_with_tensorflow_alone(page, monkeypatch):
+    text = Page(Hidden()).look(None, CAPITALS, one)  # the answer is still given
+    assert '<p class="text">paris</p>' in text and "view-1" not in text
+    assert HIDDEN in text and 'role="alert"' not in text
     assert page.may_look
     monkeypatch.setitem(sys.modules, "tensorflow", None)
     assert not Page(Fake()).may_look
@@ -90,15 +90,7 @@ def test_what_is_no_sentence_of_ours_is_in_the_log_and_not_on_the_page(error, ca
     assert [record.exc_info[1] for record in caplog.records] == [error] * 3
 
 
-def test_an_answer_whose_attention_is_not_to_be_seen_is_still_given():
-    page = Page(Hidden())
-    text = page.look(None, CAPITALS, page.ask(None, CAPITALS, "which city?")[1])
-    assert '<p class="text">rome</p>' in text and "view-1" not in text
-    assert HIDDEN in text and 'role="alert"' not in text
-
-
-def test_a_follow_up_is_about_the_rows_of_the_answer_before():
-    page = Page(Fake())
+def test_a_follow_up_is_about_the_rows_of_the_answer_before(page):
     moon = EXAMPLES[0].table
     _, first = page.ask(None, moon, "which landed in 1971?")
     text, second = page.ask(None, moon, "how many had 3?", after=first.answer)
@@ -200,10 +192,13 @@ def test_what_is_pasted_is_a_table_as_in_a_file_which_comes_before_it(page, tmp_
 
 @settings(max_examples=25)
 @given(text=st.text(max_size=60) | st.text("ab,\t\n\r\"'[]{}:", max_size=60))
+@example('["a\\ud800"]\n["b\\ud800"]')  # halves of surrogate pairs
 def test_any_text_is_a_table_or_a_sentence(text):
     page = Page(Fake())
     page.table = lambda *_: read_content(text.encode("utf-8", "replace"), "text")
     shown = page.show(None, text).html
+    for html in (shown, last(page, text, "a\udfff?")):
+        assert html.encode()  # can be sent to the browser
     assert ("<table>" in shown) != ('role="alert"' in shown)
     assert "went wrong" not in shown
     link = page.link(None, text, "a\ud800?", *DEFAULTS)
@@ -211,12 +206,6 @@ def test_any_text_is_a_table_or_a_sentence(text):
         assert set(urllib.parse.parse_qs(link[1:])) == {"question", "table"}
     else:
         assert link.startswith("expected")
-
-
-def test_half_a_surrogate_pair_can_be_sent_to_the_browser(page):
-    pasted = json.dumps(["a\ud800"]) + "\n" + json.dumps(["b\ud800"])
-    for text in (page.show(None, pasted).html, last(page, pasted, "a\udfff?")):
-        assert "b?" in text.encode().decode()
 
 
 def test_a_link_holds_question_and_table_and_is_not_too_long(page):
@@ -246,10 +235,9 @@ def test_the_default_model_answers_the_examples_right():
     from mate_tf.serving.loading import from_pretrained
 
     model = from_pretrained()
-    for example in EXAMPLES:
-        table = read_content(example.table.encode(), "the pasted table")
-        answer = model.answer(table, example.question)
-        assert answer.text == example.answer, example.question
+    for question, text, expected in EXAMPLES:
+        table = read_content(text.encode(), "the pasted table")
+        assert model.answer(table, question).text == expected, question
 
 
 def test_a_missing_package_and_a_missing_browser_are_named(monkeypatch):

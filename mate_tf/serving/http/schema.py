@@ -99,11 +99,8 @@ def _name(value: Any) -> str:
 
 
 def _check_size(num_rows: int, num_columns: int, limits: Limits) -> None:
-    num_cells = num_rows * num_columns
-    for unit, size, most in (
-        ("columns", num_columns, _MOST_COLUMNS),
-        ("cells", num_cells, limits.max_cells),
-    ):
+    columns = ("columns", num_columns, _MOST_COLUMNS)
+    for unit, size, most in (columns, ("cells", num_rows * num_columns, limits.max_cells)):
         if size > most:
             raise RefusedError(f"too_many_{unit}", f"expected at most {most} {unit}, got {size}")
 
