@@ -3,7 +3,6 @@
 import re
 import threading
 import time
-from dataclasses import replace
 
 import numpy as np
 
@@ -40,9 +39,13 @@ class Fake:
         if "wait" in words:
             self.is_waiting.set()
             self.may_answer.wait()
-        confidence = "not sure" if "perhaps" in words else "sure"
-        read = None if after is None else tuple(cell.row for cell in after.cells)
-        return replace(found, confidence=confidence, alternatives=tuple(others), rows=read)
+        values = {
+            **vars(found),
+            "confidence": "not sure" if "perhaps" in words else "sure",
+            "alternatives": tuple(others),
+            "rows": None if after is None else tuple(cell.row for cell in after.cells),
+        }
+        return Answer(**values)
 
     def attended_cells(self, table: Table, question: str | Question, after: Answer | None = None):
         shares = np.zeros([table.num_rows + 1, table.num_columns])
