@@ -172,9 +172,9 @@ def summed_rows(
             slices = []
             for table, one in zip(tables, ids, strict=True):
                 inside = _inside(one, table)
-                rows = (
-                    tf.where((one == inside)[:, None], upstream, 0.0) if zero_beyond else upstream
-                )
+                rows = upstream
+                if zero_beyond:
+                    rows = tf.where((one == inside)[:, None], rows, 0.0)
                 rows = tf.cast(rows, table.dtype)
                 slices.append(tf.IndexedSlices(rows, inside, tf.shape(table)))
             return slices
@@ -210,7 +210,8 @@ _SUMS = {
 def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -> tf.Tensor:
     """Runs an `EncoderBlock` in training and keeps only its input, float [B, G + S, D].
 
-    The gradient computes it again (Chen et al., 2016, "Training deep nets with sublinear memory").
+    The gradient computes it again (Chen et al., 2016, "Training deep nets with sublinear memory
+    cost").
     """
     seeds = block.draw_seeds()  # drawn inside, they would differ the second time
 
