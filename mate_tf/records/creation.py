@@ -11,8 +11,8 @@ those that one process writes: an example's place follows from its id.
 import dataclasses
 import functools
 import itertools
+import json
 import os
-import pickle
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -52,6 +52,7 @@ from mate_tf.records.splits import (
     QUESTIONS,
     RECORDS,
     SUFFIXES,
+    Encoded,
     Spool,
     encode,
     place,
@@ -331,17 +332,23 @@ def write_split(
     """
     with Spool(num_shards or 1) as spool:
         for described in corpus:
+            name, table, texts = described
+            fields = {
+                f.name: getattr(table, f.name) for f in dataclasses.fields(table) if f.compare
+            }
             placed = placed_members(described, config, num_shards or 1)
-            content = pickle.dumps(described)
+            content = json.dumps([name, fields, texts]).encode()
             spool.add((content, None, None), ((shard, member.order) for shard, member in placed))
         remove_split(directory, split_of_length(split, config.masked_lm.max_seq_length))
         for number in range(num_shards or 1):
-            members = (
-                Member(order, copy, pickle.loads(stored[0] or b""))
-                for order, copy, stored in spool.read_shard(number)
-            )
+            members = itertools.starmap(_restored, spool.read_shard(number))
             shard = None if num_shards is None else number
             yield from draw_shard(builder, config, members, directory, split, shard, num_shards)
+
+
+def _restored(order: int, copy: int, stored: Encoded) -> Member:
+    name, fields, texts = json.loads(stored[0] or b"")
+    return Member(order, copy, DescribedTable(name, Table(**fields), tuple(texts)))
 
 
 def split_of_length(split: str, length: int) -> str:
