@@ -1,11 +1,13 @@
-"""The same two trainings on any number of replicas, as functions for tests/forked.py.
+"""The same two trainings on any number of replicas, and a worker of them as a program.
+
+    python -m tests.training.distributed_runs TASK_INDEX WORKER_HOSTS FOLDER
 
 Shapes: B batch, S sequence, P predictions, V vocabulary.
 """
 
 import dataclasses
-import functools
 import pathlib
+import sys
 
 import keras
 import numpy as np
@@ -29,11 +31,11 @@ from mate_tf.training.loop import train
 from mate_tf.training.trainer import Task
 from tests.small import small_encoder
 
-LENGTH = 32
+LENGTHS = (16, 32)
 NUM_STEPS = 20
 BATCH_SIZE = 8
 PREDICTIONS = 4
-ENCODER = small_encoder(40, max_position_embeddings=LENGTH)
+ENCODER = small_encoder(40, max_position_embeddings=32)
 CONFIG = TrainingConfig(
     num_steps=NUM_STEPS,
     learning_rate=0.003,
@@ -50,11 +52,11 @@ CONFIG = TrainingConfig(
 def examples() -> dict[str, np.ndarray]:
     """Tables of one word a cell, each of another number of tokens, cells to find and to predict."""
     rng = np.random.default_rng(0)
-    count, places = 44, np.arange(LENGTH)
-    lengths = rng.integers(8, LENGTH + 1, size=count)
-    mask = (places < lengths[:, np.newaxis]).astype(np.int32)  # [N, S]
-    in_table = mask * (places >= 4)
-    cells = np.maximum(places - 4, 0)
+    count, longest = 44, LENGTHS[-1]
+    lengths = rng.integers(8, longest + 1, size=count)
+    mask = (np.arange(longest) < lengths[:, np.newaxis]).astype(np.int32)  # [N, S]
+    in_table = mask * (np.arange(longest) >= 4)
+    cells = np.maximum(np.arange(longest) - 4, 0)
     found = dict.fromkeys(TAPAS_FEATURES, np.zeros_like(mask)) | {
         "input_ids": mask * rng.integers(1, ENCODER.vocab_size, size=mask.shape),
         "input_mask": mask,
@@ -71,10 +73,10 @@ def examples() -> dict[str, np.ndarray]:
     return integers | {"masked_lm_weights": weights.astype(np.float32)}
 
 
-def train_dataset(step: int, buckets: tuple[int, ...] = ()) -> tf.data.Dataset:
-    """Batches in an order of their own, without end."""
+def train_dataset(step: int) -> tf.data.Dataset:
+    """Batches of both lengths in an order of their own, without end."""
     dataset = tf.data.Dataset.from_tensor_slices(examples()).shuffle(44, seed=5)
-    batches = batch_by_length(dataset, BATCH_SIZE, buckets, remainder="repeat")
+    batches = batch_by_length(dataset, BATCH_SIZE, LENGTHS[:-1], remainder="repeat")
     return batches.repeat().skip(step)
 
 
@@ -131,10 +133,9 @@ class Words(keras.Model):
 
 
 def masked_task() -> Task:
-    """Predicting words, in batches of two lengths."""
+    """Predicting words."""
     keras.utils.set_random_seed(4)
-    batches = functools.partial(train_dataset, buckets=(16,))
-    return Task(Words(), batches, lambda: {"score": 0.0}, "score")
+    return Task(Words(), train_dataset, lambda: {"score": 0.0}, "score")
 
 
 TASKS = {"table": table_task, "masked": masked_task}
@@ -166,13 +167,19 @@ def stop_early(folder: pathlib.Path) -> None:
     train(task, config, folder)
 
 
-def work(index: int, hosts: str, folder: pathlib.Path) -> None:
-    """The work of each of several workers; a file of it has what was refused."""
-    strategy = make_strategy("multi_worker_mirrored", worker_hosts=hosts, task_index=index)
+def work(task_index: int, worker_hosts: str, folder: pathlib.Path) -> None:
+    """What each of several workers does."""
+    strategy = make_strategy(
+        "multi_worker_mirrored", worker_hosts=worker_hosts, task_index=task_index
+    )
     with strategy.scope():
         run(folder)
         stop_early(folder / "stops_early")
         try:
-            check_like_chief({"step": index}, "start them alike")
+            check_like_chief({"step": task_index}, "start them alike")
         except ValueError as error:
-            (folder / f"refused-{index}").write_text(str(error))
+            print(f"refused: {error}")
+
+
+if __name__ == "__main__":
+    work(int(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3]))

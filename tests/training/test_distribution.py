@@ -1,6 +1,11 @@
 """Training on several replicas against one: the same losses and weights, and what is refused."""
 
+import contextlib
 import dataclasses
+import re
+import socket
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -9,8 +14,7 @@ import tensorflow as tf
 from mate_tf.training.distribution import check_batch_size, distribute_batches
 from mate_tf.training.loop import train
 from mate_tf.weights.run import run_weights
-from tests import forked
-from tests.small import best_evaluation, cases, two_cpus
+from tests.small import ROOT, best_evaluation, two_cpus
 from tests.training import distributed_runs
 from tests.training.distributed_runs import CONFIG, NUM_STEPS, TASKS, losses
 
@@ -24,14 +28,23 @@ pytestmark = pytest.mark.medium
 
 @pytest.fixture(scope="module", autouse=True)
 def workers(tmp_path_factory):
-    """The folder and the processes of two workers, which run while other tests do."""
+    """The folder and the processes of two workers, which start while other tests run."""
     folder = tmp_path_factory.mktemp("workers")
-    hosts = ",".join(f"127.0.0.1:{forked.free_port()}" for _ in range(2))
-    processes = [forked.start(distributed_runs.work, index, hosts, folder) for index in range(2)]
-    yield folder, processes
-    for process in processes:
-        process.kill()
-        process.join()
+    with contextlib.ExitStack() as stack:
+        sockets = [stack.enter_context(socket.create_server(("127.0.0.1", 0))) for _ in range(2)]
+        hosts = ",".join(f"127.0.0.1:{listening.getsockname()[1]}" for listening in sockets)
+    program = [sys.executable, "-m", "tests.training.distributed_runs"]
+    with contextlib.ExitStack() as stack:
+        processes = []
+        for index in range(2):
+            log = stack.enter_context((folder / f"{index}.log").open("w"))
+            process = subprocess.Popen(
+                [*program, str(index), hosts, str(folder)], cwd=ROOT, stdout=log, stderr=log
+            )
+            stack.callback(process.wait)
+            stack.callback(process.kill)  # before it is waited for
+            processes.append(process)
+        yield folder, processes
 
 
 @pytest.fixture(scope="module")
@@ -73,12 +86,13 @@ def test_two_devices_have_the_losses_of_one(two_devices, one_device, tmp_path):
 
 def test_two_workers_have_the_losses_of_one(workers, one_device):
     folder, processes = workers
-    for process in processes:
-        process.join(SECONDS)
-    assert [process.exitcode for process in processes] == [0, 0]
+    codes = [process.wait(SECONDS) for process in processes]
+    outputs = [(folder / f"{index}.log").read_text() for index in range(2)]
+    assert codes == [0, 0], "\n".join(outputs)
     assert_same_training(folder, one_device)
-    for index in range(2):  # what differs between workers is refused by each
-        refusal = (folder / f"refused-{index}").read_text()
+    for output in outputs:
+        # What differs between workers is refused by each.
+        (refusal,) = re.findall("^refused: .*", output, re.MULTILINE)
         assert "expected step 0 on every worker, as on the chief, got another on 1" in refusal
     # The chief's second evaluation, which was no better, ended the run for both.
     assert len(list((folder / "table" / "train").glob("events.*"))) == 1
@@ -97,7 +111,7 @@ def test_batches_are_dealt_out_in_their_order(two_devices):
     assert shares == [[[0, 1], [2, 3]], [[4, 5], [6, 7]], [[8, 9], [10, 11]]]
 
 
-@cases("batch_size, num_parts, multiple", (7, 1, 2), (6, 2, 4))
+@pytest.mark.parametrize(("batch_size", "num_parts", "multiple"), [(7, 1, 2), (6, 2, 4)])
 def test_a_batch_that_cannot_be_divided_is_refused(two_devices, batch_size, num_parts, multiple):
     check_batch_size(batch_size, num_parts)
     message = (
