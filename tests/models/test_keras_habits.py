@@ -4,6 +4,7 @@ Each works, or raises an error that says why not. layers/test_habits.py has what
 and `.keras` files of every kind of model.
 """
 
+import itertools
 import warnings
 from typing import Any
 
@@ -168,9 +169,14 @@ HABITS = {
 }
 
 
+_LONG = pytest.param("is_quantized", "default", marks=pytest.mark.slow)
+
+
 @pytest.mark.medium
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("habit", HABITS)
+@pytest.mark.parametrize(
+    ("habit", "kind"),
+    [*sorted({*itertools.product(HABITS, KINDS)} - {_LONG.values}), _LONG],
+)
 def test_a_model_does_what_keras_users_expect(habit, kind, tmp_path):
     keras.utils.set_random_seed(1)
     make, y = KINDS[kind]
