@@ -220,8 +220,8 @@ def read_request(body: Body, limits: Limits, model_name: str = "") -> Request:
             locations.append(place if size is None else f"{place}.{one.name_of_texts}[{number}]")
 
     def reply(answers: list[Answer]) -> Any:
-        told = map(_pipeline_answer if is_pipeline else Answer.to_dict, answers)
-        values = [next(told) if n is None else [*itertools.islice(told, n)] for n in sizes]
+        replies = map(_pipeline_answer if is_pipeline else Answer.to_dict, answers)
+        values = [next(replies) if n is None else [*itertools.islice(replies, n)] for n in sizes]
         if is_pipeline:
             return values if parts is given else values[0]
         return {"predictions": values}
