@@ -1,6 +1,7 @@
 """Training that is killed, terminated, or that the disk, a worker or its numbers fail."""
 
 import functools
+import os
 import random
 import shutil
 import signal
@@ -85,6 +86,14 @@ def test_sigterm_saves_the_step_and_the_run_goes_on_from_it(whole, ended):
     assert {"loss", "learning_rate", "gradient_norm"} < expected.keys()
     for tag in ("loss", "learning_rate", "gradient_norm"):
         assert actual[tag] == pytest.approx(expected[tag], rel=1e-6), tag
+
+
+def test_a_clock_that_goes_back_loses_nothing(whole, ended):
+    for path in ended.rglob("*"):  # all that is there was written a day later than what follows
+        os.utime(path, (path.stat().st_mtime + 86_400,) * 2)
+    assert_goes_on(ended, whole)
+    actual, expected = (scalars(folder / "train") for folder in (ended, whole))
+    assert actual["loss"] == pytest.approx(expected["loss"], rel=1e-6)
 
 
 def test_sigterm_while_the_end_is_evaluated_ends_what_comes_after_the_run(whole, tmp_path):
