@@ -18,7 +18,7 @@ TESTS = (
     "layers/attention/test_evaluators.py::test_outputs_equal_those_of_all_pairs[windows] "
     "layers/attention/test_evaluators.py::test_gradients_equal_those_of_all_pairs[windows] "
     "layers/attention/test_softmax.py layers/attention/test_tiles.py "
-    "layers/test_basic.py"
+    "layers/test_basic.py layers/test_encoder.py::test_sums_rows_and_has_sparse_gradients"
 ).split()
 
 

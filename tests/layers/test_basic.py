@@ -1,8 +1,6 @@
-"""What layers are made of: normalisation, dropout, Gaussian error linear units, sums of rows."""
+"""What other layers are made of: normalisation, dropout, and Gaussian error linear units."""
 
 import contextlib
-from collections.abc import Callable, Sequence
-from typing import NamedTuple
 
 import keras
 import numpy as np
@@ -12,164 +10,43 @@ import tensorflow as tf
 from mate_tf.layers import basic
 from mate_tf.layers.basic import Dropout, LayerNorm, SeededDropout, gelu
 from mate_tf.layers.compilation import portable_graph
-from mate_tf.layers.encoder import summed_rows
-from tests.small import two_cpus
+from tests.small import cases, two_cpus
 
 SIZE = 48
 EPSILON = 1e-12
-POINTS = tf.reshape(tf.linspace(-12.0, 12.0, 4_800), [80, 60])
-IDS = [tf.random.stateless_uniform([2, 6], [seed, 0], -1, 8, tf.int32) for seed in range(3)]
-# Of values and gradients, times the largest number that is summed up.
-DIGITS = {tf.float32: 2.0**-19, tf.bfloat16: 2.0**-8}
 
 
-def random(seed, *shape):
-    return tf.random.stateless_normal(shape, [seed, 7])
+def random(seed, *shape, dtype=tf.float32):
+    return tf.cast(tf.random.stateless_normal(shape, [seed, 7]), dtype)
 
 
-class Case(NamedTuple):
-    """A function and what it is in float64, of inputs to a result of a shape."""
-
-    ours: Callable[..., tf.Tensor]
-    defined: Callable[..., tf.Tensor]
-    inputs: Sequence[tf.Tensor]
-    shape: Sequence[int]
-    is_wide: bool = False  # whether the result is float32 in any case
-    digits: float = 1.0  # of the gradients, where terms of theirs are larger than their sum
-
-    def compute(self, upstream: tf.Tensor, *inputs: tf.Tensor) -> list[tf.Tensor]:
-        """The values and the gradients."""
-        with tf.GradientTape() as tape:
-            tape.watch(inputs)
-            outputs = self.ours(*inputs)
-        assert outputs.dtype == upstream.dtype
-        assert outputs.shape.rank == len(self.shape) and outputs.shape[-1] == self.shape[-1]
-        gradients = tape.gradient(outputs, inputs, upstream)
-        assert all(isinstance(it, tf.IndexedSlices) == self.is_wide for it in gradients)
-        return [outputs, *map(tf.convert_to_tensor, gradients)]
+def make_layer(dtype="float32"):
+    layer = LayerNorm(EPSILON, dtype=dtype)
+    layer.build((None, SIZE))
+    layer.gamma.assign(1.0 + 0.5 * random(1, SIZE))
+    layer.beta.assign(random(2, SIZE))
+    return layer
 
 
-def of_gelu(approximate: bool) -> Case:
-    return Case(
-        lambda inputs: gelu(inputs, approximate, training=True),
-        lambda inputs: tf.nn.gelu(inputs, approximate),
-        [POINTS],
-        POINTS.shape,
-        # 1 - tanh**2 is rounded to 2**-24 where it is near 0, and multiplied by up to 120.
-        digits=8.0 if approximate else 1.0,
-    )
+def definition(gamma, beta, *terms):
+    total = tf.add_n([tf.cast(term, tf.float64) for term in terms])
+    mean = tf.reduce_mean(total, -1, keepdims=True)
+    variance = tf.reduce_mean((total - mean) ** 2, -1, keepdims=True)
+    normal = (total - mean) / tf.sqrt(variance + EPSILON)
+    return normal * tf.cast(gamma, tf.float64) + tf.cast(beta, tf.float64)
 
 
-def of_norm(num_terms: int) -> Case:
-    policies = {"float32": "float32", "bfloat16": "mixed_bfloat16"}
-    layers = {name: LayerNorm(EPSILON, dtype=policy) for name, policy in policies.items()}
-    for layer in layers.values():
-        layer.build((None, SIZE))
-        assert layer.gamma.dtype == "float32"
-
-    def ours(gamma, beta, *terms):
-        layer = layers[terms[0].dtype.name]
-        with keras.StatelessScope(zip(layer.weights, (gamma, beta), strict=True)):
-            return layer(*terms)
-
-    def defined(gamma, beta, *terms):
-        total = tf.add_n(terms)
-        mean = tf.reduce_mean(total, -1, keepdims=True)
-        variance = tf.reduce_mean((total - mean) ** 2, -1, keepdims=True)
-        return (total - mean) / tf.sqrt(variance + EPSILON) * gamma + beta
-
-    terms = [3.0 * random(index, 2, 5, SIZE) + 1.0 for index in range(num_terms)]
-    return Case(ours, defined, [1.0 + 0.5 * random(1, SIZE), random(2, SIZE), *terms], (2, 5, SIZE))
-
-
-def of_rows(zero_beyond: bool) -> Case:
-    def defined(*tables):
-        total = 0.0
-        for table, ids in zip(tables, IDS, strict=True):
-            rows = table.shape[0]
-            is_inside = tf.cast((ids >= 0) & (ids < rows), table.dtype)[..., None]
-            gathered = tf.gather(table, tf.clip_by_value(ids, 0, rows - 1))
-            total += gathered * is_inside if zero_beyond else gathered
-        return total
-
-    tables = [random(rows, rows, 4) for rows in (7, 3, 5)]
-    return Case(
-        lambda *tables: summed_rows(tables, IDS, zero_beyond),
-        defined,
-        tables,
-        (2, 6, 4),
-        is_wide=True,
-        digits=4.0,  # gradients of a row are summed up in the table's dtype
-    )
-
-
-CASES = {
-    "gelu": of_gelu(False),
-    "gelu_tanh": of_gelu(True),
-    "norm": of_norm(1),
-    "norm of a sum": of_norm(2),
-    "rows": of_rows(False),
-    "rows or zero": of_rows(True),
-}
-
-
-def at_once(compute, inputs):
-    return [compute(*inputs)]
-
-
-def in_a_graph_of_any_length(compute, inputs):
-    shapes = [[*[None] * (one.shape.rank - 1), one.shape[-1]] for one in inputs]
-    given = [tf.TensorSpec(shape, one.dtype) for shape, one in zip(shapes, inputs, strict=True)]
-    return [tf.function(compute, autograph=False, input_signature=given)(*inputs)]
-
-
-def in_a_loop_of_a_graph(compute, inputs):
-    @tf.function(autograph=False)
-    def run():
-        results = [tf.zeros(one.shape) for one in (inputs[0], *inputs[1:])]
-        return tf.while_loop(
-            lambda number, *_: number < 3,
-            lambda number, *_: (number + 1, *compute(*inputs)),
-            (0, *results),
-            (tf.TensorShape([]), *[tf.TensorShape(None)] * len(results)),
-        )[1:]
-
-    return [run()]
-
-
-def on_two_replicas(compute, inputs):
-    strategy = tf.distribute.MirroredStrategy(two_cpus())
-    run = tf.function(lambda: strategy.run(compute, inputs), autograph=False)
-    results = list(zip(*map(strategy.experimental_local_results, run()), strict=True))
-    assert len(results) == 2
-    return results
-
-
-@pytest.mark.parametrize("name", CASES)
-@pytest.mark.parametrize(
-    ("place", "dtype"),
-    [
-        *((place, dtype) for place in (at_once, in_a_graph_of_any_length) for dtype in DIGITS),
-        *((in_a_loop_of_a_graph, tf.float32), (on_two_replicas, tf.float32)),
-    ],
-)
-def test_values_and_gradients_are_those_of_the_definition(place, dtype, name):
-    case = CASES[name]
-    of_norm = name.startswith("norm")  # whose scale and shift are float32
-    inputs = [
-        tf.cast(one, tf.float32 if of_norm and index < 2 else dtype)
-        for index, one in enumerate(case.inputs)
-    ]
-    upstream = tf.cast(random(9, *case.shape), tf.float32 if case.is_wide else dtype)
-    wide = [tf.cast(one, tf.float64) for one in inputs]
-    with tf.GradientTape() as tape:
-        tape.watch(wide)
-        outputs = case.defined(*wide)
-    gradients = tape.gradient(outputs, wide, tf.cast(upstream, tf.float64))
-    expected = [outputs, *map(tf.convert_to_tensor, gradients)]
-    for found in place(case.compute, [upstream, *inputs]):
-        for index, (one, other) in enumerate(zip(found, expected, strict=True)):
-            compare(one, other, DIGITS[dtype] * (case.digits if index else 1.0))
+def check(layer, upstream, *terms, digits):
+    given = [layer.gamma.value, layer.beta.value, *terms]
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(given)
+        outputs = layer(*terms)
+        expected = definition(*given)
+    found = tape.gradient(outputs, given, upstream)
+    wanted = tape.gradient(expected, given, tf.cast(upstream, tf.float64))
+    assert outputs.dtype == terms[0].dtype
+    for one, other in zip([outputs, *found], [expected, *wanted], strict=True):
+        compare(one, other, digits)
 
 
 def compare(found, expected, digits):
@@ -178,15 +55,45 @@ def compare(found, expected, digits):
     assert np.abs(found - expected).max() <= digits * max(1.0, np.abs(expected).max())
 
 
-def test_a_large_mean_costs_its_roundings():
+@pytest.mark.parametrize("num_terms", [1, 2])
+@pytest.mark.parametrize("is_compiled", [False, True])
+def test_equals_its_definition(num_terms, is_compiled):
+    terms = [3.0 * random(index, 2, 5, SIZE) + 1.0 for index in range(num_terms)]
+    with contextlib.nullcontext() if is_compiled else portable_graph():
+        check(make_layer(), random(9, 2, 5, SIZE), *terms, digits=2.0**-19)
+
+
+def test_a_large_mean_costs_its_roundings_and_bfloat16_is_computed_in_float32():
     far = random(3, 4, SIZE) + 1000.0
-    expected = CASES["norm"].defined(1.0, 0.0, tf.cast(far, tf.float64))
+    expected = definition(tf.ones(SIZE), tf.zeros(SIZE), far)
     # The inputs themselves are rounded to 2**-15 at 1,000; their sum of squares would be to 2**-4.
     compare(LayerNorm(EPSILON)(far), expected, 2.0**-12)
+    terms = [random(index, 3, SIZE, dtype=tf.bfloat16) for index in range(2)]
+    layer = make_layer("mixed_bfloat16")
+    assert layer.gamma.dtype == "float32"
+    check(layer, random(9, 3, SIZE, dtype=tf.bfloat16), *terms, digits=2.0**-8)
+
+
+def test_in_a_graph_of_unknown_length():
+    layer = make_layer()
+
+    @tf.function(autograph=False, input_signature=[tf.TensorSpec([None, None, SIZE])])
+    def run(inputs):
+        with tf.GradientTape() as tape:
+            tape.watch(inputs)
+            outputs = layer(inputs, inputs)
+            assert outputs.shape.as_list() == [None, None, SIZE]
+        return outputs, tape.gradient(outputs, inputs)
+
+    for length in (1, 4, 7):
+        inputs = random(length, 2, length, SIZE)
+        outputs, gradient = run(inputs)
+        compare(outputs, definition(layer.gamma, layer.beta, inputs, inputs), 2.0**-19)
+        assert gradient.shape == inputs.shape
 
 
 def test_a_saved_model_has_nothing_to_compile():
-    layer = LayerNorm(EPSILON)
+    layer = make_layer()
 
     def compiled_calls(context):
         with context:
@@ -199,13 +106,22 @@ def test_a_saved_model_has_nothing_to_compile():
     assert compiled_calls(portable_graph()) == 0
 
 
-def test_layers_of_all_widths_share_what_is_compiled():
+def test_replicas_compute_the_same_and_layers_of_all_widths_share_what_is_compiled():
+    layer = make_layer()
+    inputs = random(6, 4, SIZE)
+    alone = layer(inputs, inputs)
+    strategy = tf.distribute.MirroredStrategy([cpu.name for cpu in two_cpus()])
+    of_replicas = strategy.run(lambda: layer(inputs, inputs)).values
+    assert len(of_replicas) == 2
+    for found in of_replicas:
+        np.testing.assert_allclose(found, alone, atol=2e-6)
     saved = LayerNorm.from_config(LayerNorm(1e-3).get_config())
     layers = [LayerNorm(), LayerNorm(), saved]
     passes = [basic._passes(layer.epsilon, layer.compute_dtype) for layer in layers]
     assert passes[0] is passes[1] is not passes[2]
     for width in (5, 8, 5):
-        found = tf.function(LayerNorm())(random(1, 3, width)).numpy()
+        inputs = tf.random.stateless_normal([3, width], seed=[1, width])
+        found = LayerNorm()(inputs).numpy()
         np.testing.assert_allclose(found.mean(axis=1), np.zeros(3), atol=1e-5)
         np.testing.assert_allclose(found.std(axis=1), np.ones(3), atol=1e-4)
 
@@ -259,14 +175,95 @@ def test_an_impossible_rate_is_refused(rate):
         Dropout(rate)
 
 
+POINTS = np.linspace(-12.0, 12.0, 4_801, dtype=np.float32)
+
+
+def trained_gelu(inputs, approximate, upstream):
+    """The values, and the gradient by the inputs."""
+    with tf.GradientTape() as tape:
+        tape.watch(inputs)
+        outputs = gelu(inputs, approximate, training=True)
+    assert outputs.shape.as_list() == inputs.shape.as_list()
+    return outputs, tape.gradient(outputs, inputs, upstream)
+
+
+def sizes(approximate):
+    """What the values and the gradient are rounded by, for each point.
+
+    The sums 1 + erf and 1 - tanh**2 lose digits where they are near 0: their roundings of 2**-24
+    are as large as what they are multiplied by, the input or the slope inside the tangent.
+    """
+    size = np.maximum(np.abs(POINTS), 1.0)
+    return size, size * (1.0 + 0.134 * POINTS**2) if approximate else size
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16])
+def test_gelu_equals_tensorflow(approximate, dtype):
+    inputs, upstream = tf.cast(POINTS, dtype), random(1, *POINTS.shape, dtype=dtype)
+    found = trained_gelu(inputs, approximate, upstream)
+    wide = tf.cast(inputs, tf.float64)
+    with tf.GradientTape() as tape:
+        tape.watch(wide)
+        outputs = tf.nn.gelu(wide, approximate)
+    expected = outputs, tape.gradient(outputs, wide, tf.cast(upstream, tf.float64))
+    size, steep = sizes(approximate)
+    digits = 2.0**-8 if dtype == tf.bfloat16 else 2.0**-22
+    limits = size, steep * np.maximum(np.abs(tf.cast(upstream, tf.float32)), 1.0)
+    for one, other, limit in zip(found, expected, limits, strict=True):
+        assert np.all(np.abs(tf.cast(one, tf.float64) - other) <= digits * limit)
+
+
+def in_a_graph_of_unknown_length(compute):
+    run = tf.function(compute, autograph=False, input_signature=[tf.TensorSpec([None])])
+    run(POINTS[:5])
+    return [run(POINTS)]
+
+
+def in_a_loop_of_the_graph(compute):
+    @tf.function(autograph=False)
+    def run():
+        def step(number, *_):
+            return number + 1, *compute(tf.constant(POINTS))
+
+        zeros = tf.zeros_like(POINTS)
+        return tf.while_loop(lambda number, *_: number < 3, step, (0, zeros, zeros))[1:]
+
+    return [run()]
+
+
+def on_two_replicas(compute):
+    strategy = tf.distribute.MirroredStrategy(two_cpus())
+    run = tf.function(lambda: strategy.run(compute, [tf.constant(POINTS)]), autograph=False)
+    return list(zip(*map(strategy.experimental_local_results, run()), strict=True))
+
+
+@pytest.mark.parametrize("approximate", [False, True])
+@cases(
+    "place, number",
+    (in_a_graph_of_unknown_length, 1),
+    (in_a_loop_of_the_graph, 1),
+    (on_two_replicas, 2),
+)
+def test_gelu_is_the_same(place, number, approximate):
+    def compute(points):
+        return trained_gelu(points, approximate, tf.ones_like(points))
+
+    results, expected = place(compute), compute(tf.constant(POINTS))
+    assert len(results) == number
+    # XLA's and TensorFlow's own functions differ in their last places.
+    for found in results:
+        for one, other, size in zip(found, expected, sizes(approximate), strict=True):
+            assert np.all(np.abs(one - other) <= 2.0**-21 * size)
+
+
 def test_gelu_keeps_its_input_alone_for_the_gradient():
-    points = tf.TensorSpec(POINTS.shape)
-    forward = tf.function(CASES["gelu"].compute, autograph=False)
-    graph = forward.get_concrete_function(points, points).graph
+    forward = tf.function(lambda inputs: trained_gelu(inputs, False, None), autograph=False)
+    graph = forward.get_concrete_function(tf.TensorSpec([2, 3])).graph
     calls = [op for op in graph.get_operations() if op.type.endswith("PartitionedCall")]
     assert len(calls) == 2  # the values and the gradient
     values, gradient = calls
-    source = graph.inputs[1].op.name
+    (source,) = {op.name for op in graph.get_operations() if op.type == "Placeholder"}
 
     def origins(tensor):
         while tensor.op.type in ("StopGradient", "Identity", "IdentityN", "EnsureShape"):

@@ -14,6 +14,7 @@ from mate_tf.layers.encoder import (
     TableEncoder,
     first_index_in_cell,
     original_first_index_in_cell,
+    summed_rows,
 )
 from tests.layers.small_layers import (
     ENCODER,
@@ -70,11 +71,19 @@ def test_type_ids_beyond_their_table_share_its_last_row_or_add_nothing_in_the_or
     )
     np.testing.assert_array_equal(encoder(beyond).sequence_output, encoder(last).sequence_output)
     assert np.abs(encoder(last).sequence_output - encoder(features).sequence_output).max() > 1e-3
-    encoder = TableEncoder(dataclasses.replace(ENCODER, original_ids=True))
-    found = encoder(beyond).sequence_output
-    ranks = encoder.embedding.type_embeddings["column_ranks"]
-    ranks.assign(tf.zeros(ranks.shape))
-    np.testing.assert_array_equal(found, encoder(features).sequence_output)
+    original = dataclasses.replace(ENCODER, original_ids=True)
+    encoder = TableEncoder(original)
+    features = random_features()
+    outside = features._replace(column_ranks=tf.fill(features.column_ranks.shape, 300))
+    disabled = TableEncoder(dataclasses.replace(original, disabled_features=("column_ranks",)))
+    encoder.build()
+    disabled.build()
+    ours = {weight.path.split("/", 1)[1]: weight for weight in encoder.weights}
+    for weight in disabled.weights:
+        weight.assign(ours[weight.path.split("/", 1)[1]])
+    np.testing.assert_allclose(
+        encoder(outside).sequence_output, disabled(features).sequence_output, atol=1e-6
+    )
 
 
 @pytest.mark.parametrize("config", [ENCODER, TABLE_ETC], ids=["mate", "table_etc"])
@@ -104,6 +113,49 @@ def test_global_tokens_of_table_etc_carry_what_is_far_away():
     )
     assert first.max() == 0.0
     assert second.max() > 1e-4
+
+
+@pytest.mark.parametrize("zero_beyond", [False, True])
+@pytest.mark.parametrize("is_portable", [False, True])
+@pytest.mark.parametrize("dtype", [tf.float32, tf.bfloat16], ids=lambda dtype: dtype.name)
+def test_sums_rows_and_has_sparse_gradients(zero_beyond, is_portable, dtype):
+    random = np.random.default_rng(0)
+    tables = [tf.Variable(tf.cast(random.normal(size=(rows, 4)), dtype)) for rows in (7, 3, 5)]
+    ids = [tf.constant(random.integers(-1, 8, (2, 6)), tf.int32) for _ in tables]
+
+    def defined(*tables):
+        total = 0.0
+        for table, one in zip(tables, ids, strict=True):
+            rows = table.shape[0]
+            inside = tf.cast((one >= 0) & (one < rows), tf.float32)[..., None]
+            gathered = tf.cast(tf.gather(table, tf.clip_by_value(one, 0, rows - 1)), tf.float32)
+            total += gathered * inside if zero_beyond else gathered
+        return total
+
+    def ours(*tables):
+        if not is_portable:
+            return summed_rows(tables, ids, zero_beyond)
+        with portable_graph():
+            return summed_rows(tables, ids, zero_beyond)
+
+    results = []
+    weights = tf.constant(random.normal(size=(2, 6, 4)), tf.float32)
+    for function in (ours, defined):
+        with tf.GradientTape() as tape:
+            total = function(*map(tf.convert_to_tensor, tables))
+            loss = tf.reduce_sum(total * weights)
+        results.append((total, tape.gradient(loss, tables)))
+    (total, gradients), (expected, wanted) = results
+    assert total.dtype == tf.float32
+    np.testing.assert_allclose(total, expected, atol=1e-6)
+    for found, one in zip(gradients, wanted, strict=True):
+        assert isinstance(found, tf.IndexedSlices)
+        # Some rows are summed up a few times, in the table's dtype.
+        np.testing.assert_allclose(
+            tf.cast(tf.convert_to_tensor(found), tf.float32),
+            tf.cast(tf.convert_to_tensor(one), tf.float32),
+            atol=1e-6 if dtype == tf.float32 else 8 * 2.0**-7,
+        )
 
 
 def table(question: int, cells: list[int], columns: int, padding: int) -> TokenFeatures:

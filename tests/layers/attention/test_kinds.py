@@ -54,6 +54,13 @@ def test_each_architecture_has_its_implementation_and_comes_back(name):
     assert (again.name, again.attention) == ("a", layer.attention)
 
 
+@pytest.mark.parametrize("name", ["tapas", "sat", "table_etc"])
+def test_multi_view_attention_takes_sorted_heads_alone(name):
+    message = rf"expected architecture in \('mate', .*, 'mate_neighbours'\) .*, got '{name}'"
+    with pytest.raises(ValueError, match=message):
+        MultiViewAttention(2, 4, architecture=name)
+
+
 def layer_of(attention: AttentionConfig):
     return small.random_weights(SelfAttention(2, small.HIDDEN // 2, attention))
 

@@ -58,10 +58,6 @@ def test_function_without_masks_is_the_papers_figure():
         lambda: MultiViewAttention(2, 4, row_heads_ratio=1.5),
         "row_heads_ratio between 0 and 1, got 1.5",
     ),
-    (
-        lambda: MultiViewAttention(2, 4, architecture="sat"),
-        r"expected architecture in \('mate', .*, 'mate_neighbours'\) .*, got 'sat'",
-    ),
     (lambda: MultiViewAttention(0, 4), "num_heads and head_size of at least 1, got 0 and 4"),
     (lambda: MultiViewEmbedding(0, 4), "bucket_size and global_size of at least 1"),
     (lambda: MultiViewAttention(2, 4)(small.hidden_states(1, 4)), "token features or a plan"),

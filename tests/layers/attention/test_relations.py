@@ -1,12 +1,16 @@
 """Relations: TableFormer's and neighbours; test_presets.py has that no order matters to them."""
 
+import dataclasses
+
 import numpy as np
+import tensorflow as tf
 from hypothesis import given
 
-from mate_tf.config import RELATION_NAMES
+from mate_tf.config import RELATION_NAMES, AttentionConfig
 from mate_tf.layers.attention.relations import neighbouring_row, pairwise_relation
+from mate_tf.layers.encoder import TableEncoder
 from tests.layers import small_layers as small
-from tests.layers.small_layers import token_features
+from tests.layers.small_layers import ENCODER, token_features
 
 # [CLS], a question token, two headers, two rows of two cells, the first of two tokens; padding.
 FEATURES = token_features(
@@ -15,6 +19,7 @@ FEATURES = token_features(
     row_ids=[0, 0, 0, 0, 1, 1, 1, 2, 2, 0],
     input_mask=[1] * 9 + [0],
 )
+SMALL = dataclasses.replace(ENCODER, initializer_range=0.3)
 # Pairs of a query and a key.
 RELATIONS = {
     "same cell": [(4, 5)],
@@ -58,3 +63,13 @@ def test_the_cells_above_and_below_are_those_of_the_column(tokens):
         if None not in pair and pair[0][0] == pair[1][0]:
             expected = {-1: 0, 1: 1}.get(pair[1][1] - pair[0][1], -1)
         assert found[query, key] == expected
+
+
+def test_relations_change_nothing_until_they_are_trained():
+    features, _ = small.serialized([1, 2, 3], [1, 2], seed=1)
+    outputs = []
+    for architecture in ("tableformer", "tapas"):
+        tf.keras.utils.set_random_seed(0)
+        config = dataclasses.replace(SMALL, attention=AttentionConfig(architecture))
+        outputs.append(TableEncoder(config)(features).sequence_output)
+    np.testing.assert_allclose(*outputs, atol=1e-6)

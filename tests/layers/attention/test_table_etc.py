@@ -18,49 +18,79 @@ SMALL = TableETCConfig(num_global_tokens=12, local_radius=4, max_relative_distan
 TABLE = [small.QUESTION] * 3 + small.cells(5, 3)
 
 
+def by_blocks_and_all_pairs(config: TableETCConfig, **options):
+    """The two evaluators, with the same random weights."""
+    configs = (dataclasses.replace(config, evaluator=evaluator) for evaluator in (None, "dense"))
+    return small.random_weights(*(SelfAttention(HEADS, HEAD_SIZE, c, **options) for c in configs))
+
+
 def inputs_of(examples, length: int, config: TableETCConfig = SMALL):
     """Features of examples, and hidden states of their global tokens and their own."""
     hidden = small.hidden_states(len(examples), config.num_global_tokens + length)
     return hidden, small.features_of(examples, length)
 
 
+def compared(features: TokenFeatures, config: TableETCConfig = SMALL) -> np.ndarray:
+    """1 for the global tokens and for the real ones, whose output counts. [B, G + S]."""
+    mask = features.input_mask.numpy()
+    return np.pad(mask, [(0, 0), (config.num_global_tokens, 0)], constant_values=1)
+
+
 def reference(query, key, value, table, features: TokenFeatures, config: TableETCConfig):
     """The definition in float64, pair by pair: [B, H, G + S, E]."""
     size, half = config.num_global_tokens, config.num_global_tokens // 2
     largest = config.max_relative_distance
-    names = "input_mask", "segment_ids", "column_ids", "row_ids"
-    mask, segment, column, row = (getattr(features, name).numpy() for name in names)
+    mask, segment = features.input_mask.numpy(), features.segment_ids.numpy()
+    column, row = features.column_ids.numpy(), features.row_ids.numpy()
+    batch, heads, length, head_size = query.shape
+    context = np.zeros(query.shape)
+    for example in range(batch):
 
-    def relation(example, token, number):
-        """1 if a global token stands for the token's row, 2 for its column, or else 0."""
-        if not (mask[example, token] and segment[example, token]):
-            return 0
-        if number < half:
-            return int(row[example, token] % half == number)
-        at = column[example, token] - 1
-        return 2 * int(at >= 0 and half + at % half == number)
+        def relation(token, number, example=example):
+            """What a token is to a global one."""
+            if not (mask[example, token] and segment[example, token]):
+                return "other"
+            if number < half:
+                return "row" if row[example, token] % half == number else "other"
+            at = column[example, token] - 1
+            return "column" if at >= 0 and half + at % half == number else "other"
 
-    labels = np.full((len(mask), *query.shape[2:3] * 2), -1)
-    for example, query_at, key_at in np.ndindex(labels.shape):
-        if key_at < size:
-            is_real = any(relation(example, token, key_at) for token in range(mask.shape[1]))
-        else:
-            is_real = mask[example, key_at - size]
-        distance = key_at - query_at
-        if not is_real or (min(query_at, key_at) >= size and abs(distance) > config.local_radius):
-            continue
-        if query_at < size and key_at < size:
-            label = 6 + int(query_at == key_at)
-        elif query_at < size:
-            label = 3 + relation(example, key_at - size, query_at)
-        elif key_at < size:
-            label = relation(example, query_at - size, key_at)
-        else:
-            label = 8 + largest + max(-largest, min(largest, distance))
-        labels[example, query_at, key_at] = label
-    added = np.einsum("bhqe,bqkhe->bhqk", query, table[labels]) / query.shape[-1] ** 0.5
-    added = np.where(labels[:, None] < 0, -1e9, added)
-    return small.attention_in_float64(query, key, value, added)
+        tokens = range(length - size)
+        stands = [any(relation(t, number) != "other" for t in tokens) for number in range(size)]
+        names = ["other", "row", "column"]
+        for query_at in range(length):
+            labels = {}
+            for key_at in range(length):
+                real = stands[key_at] if key_at < size else mask[example, key_at - size]
+                if not real:
+                    continue
+                if query_at < size and key_at < size:
+                    labels[key_at] = 6 + int(query_at == key_at)
+                elif query_at < size:
+                    labels[key_at] = 3 + names.index(relation(key_at - size, query_at))
+                elif key_at < size:
+                    labels[key_at] = names.index(relation(query_at - size, key_at))
+                elif abs(key_at - query_at) <= config.local_radius:
+                    clipped = max(-largest, min(largest, key_at - query_at))
+                    labels[key_at] = 8 + largest + clipped
+            if not labels:
+                continue
+            keys = list(labels)
+            for head in range(heads):
+                vectors = key[example, head, keys] + table[list(labels.values()), head]
+                scores = vectors @ query[example, head, query_at] / head_size**0.5
+                weights = np.exp(scores - scores.max())
+                context[example, head, query_at] = (
+                    weights / weights.sum() @ value[example, head, keys]
+                )
+    return context
+
+
+def heads_of(features, config, seed, dtype=tf.float32):
+    """Random queries, keys and values [B, H, G + S, E]."""
+    batch, length = features.input_mask.shape
+    tokens = config.num_global_tokens + length
+    return small.random_heads(seed, batch, HEADS, tokens, HEAD_SIZE, dtype=dtype)
 
 
 @pytest.mark.parametrize("share", [False, True])
@@ -68,23 +98,36 @@ def test_both_evaluators_equal_the_definition(share):
     sizes = {"share_global_tokens": True, "num_global_tokens": 4} if share else {}
     config = dataclasses.replace(SMALL, **sizes)
     features = small.features_of([TABLE, TABLE[:7], TABLE[:3], []], 21)
-    inputs = small.random_heads(2, 4, HEADS, config.num_global_tokens + 21, HEAD_SIZE)
-    kinds = (dataclasses.replace(config, evaluator=evaluator) for evaluator in (None, "dense"))
-    layers = small.random_weights(*(SelfAttention(HEADS, HEAD_SIZE, kind) for kind in kinds))
+    inputs = heads_of(features, config, seed=2)
+    layers = by_blocks_and_all_pairs(config)
     table = layers[0].implementation.label_embeddings.numpy()
     expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, config)
-    # The output of padding and of the last example, where there is nothing to see, does not count.
-    padding = [(0, 0), (config.num_global_tokens, 0)]
-    counts = np.pad(features.input_mask.numpy(), padding, constant_values=1)[:, None, :, None]
-    counts[3] = 0
+    counts = compared(features, config)[:, None, :, None]
+    counts[3] = 0  # nothing to see in the last
     for layer in layers:
         actual = small.context_of(layer, inputs, features)
         np.testing.assert_allclose(actual * counts, expected * counts, atol=small.TOLERANCE)
 
 
-def test_it_is_no_architecture_of_patterns():
+def test_labels_start_without_effect_and_it_is_no_architecture_of_patterns():
+    layer = SelfAttention(HEADS, HEAD_SIZE, SMALL)
+    layer.build((None, None, small.HIDDEN))
+    assert not layer.implementation.label_embeddings.numpy().any()
     with pytest.raises(ValueError, match="an architecture of patterns, got 'table_etc'"):
         head_groups(SMALL, HEADS)
+
+
+def test_errs_in_bfloat16_at_most_twice_as_much_as_all_pairs():
+    features = small.features_of([TABLE], 21)
+    for seed in range(8):
+        inputs = heads_of(features, SMALL, seed, tf.bfloat16)
+        layers = by_blocks_and_all_pairs(SMALL, dtype="mixed_bfloat16")
+        table = layers[0].implementation.label_embeddings.numpy().astype(float)
+        expected = reference(*(x.numpy().astype(float) for x in inputs), table, features, SMALL)
+        counts = compared(features)[:, None, :, None]
+        found = (small.context_of(layer, inputs, features) for layer in layers)
+        by_blocks, all_pairs = (np.linalg.norm((one - expected) * counts) for one in found)
+        assert 0 < by_blocks <= 2 * all_pairs
 
 
 def test_cost_is_linear():

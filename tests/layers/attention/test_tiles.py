@@ -1,7 +1,9 @@
 """All that the pattern allows, tile by tile in rounds: against the dense evaluation."""
 
+import dataclasses
 import subprocess
 import sys
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,9 +11,23 @@ import tensorflow as tf
 
 from mate_tf.config import AttentionConfig
 from mate_tf.layers.attention import tiles
-from mate_tf.layers.attention.kinds import SelfAttention
-from mate_tf.layers.attention.patterns import column, row
-from mate_tf.layers.attention.tiles import tile_plan, tiles_meet
+from mate_tf.layers.attention.kinds import MultiViewAttention, SelfAttention
+from mate_tf.layers.attention.patterns import (
+    GroupInputs,
+    Projected,
+    column,
+    everywhere,
+    head_groups,
+    pattern_mask,
+    row,
+)
+from mate_tf.layers.attention.tiles import (
+    Rounds,
+    attend_in_rounds,
+    pairs_of_round,
+    tile_plan,
+    tiles_meet,
+)
 from mate_tf.layers.basic import SeededDropout
 from tests.layers import small_layers as small
 from tests.layers.attention.test_evaluators import tile_by_tile
@@ -74,10 +90,9 @@ def test_the_same_program_of_xla_serves_any_number_of_pairs():
 
 
 @pytest.mark.medium
-@cases("numbers, compiled", *((number, False) for number in NUMBERS), (600, True))
-def test_the_gradient_knows_what_dropout_dropped(numbers, compiled, monkeypatch):
+@pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
+def test_the_gradient_knows_what_dropout_dropped(compiled, numbers):
     """The context is linear in the values: it is the sum of the values times their gradients."""
-    monkeypatch.setattr(tiles, "_NUMBERS", numbers)
     attention = AttentionConfig("mate", "multi_view", 0.0, bucket_size=8, coverage=1.0)
     layer = small.random_weights(SelfAttention(4, 4, attention, dropout=0.5))
     features = small.features_of([TABLE], 24)
@@ -101,11 +116,49 @@ def test_the_gradient_knows_what_dropout_dropped(numbers, compiled, monkeypatch)
     assert len(losses) == 3
 
 
+BFLOAT16: dict[str, Any] = {"num_heads": 4, "head_size": 16, "dtype": "mixed_bfloat16"}
+PATTERN = AttentionConfig("mate", "dense", bucket_size=0)
+LONG = small.features_of([[small.QUESTION] * 9 + small.cells(31, 5)], 164)
+
+
+def in_float64(query, key, value) -> np.ndarray:
+    """The pattern's attention in float64, from the inputs as bfloat16 has them."""
+    masks = [
+        np.repeat(pattern_mask(group.pattern, LONG, LONG)[:, None], group.num_heads, axis=1)
+        for group in head_groups(PATTERN, 4)
+    ]
+    added = np.where(np.concatenate(masks, axis=1), 0.0, -np.inf)
+    return small.attention_in_float64(query, key, value, added)
+
+
+@cases(
+    "fast",
+    # A window that holds the longest column, so that both compute the same pairs.
+    MultiViewAttention(**BFLOAT16, bucket_size=32, global_size=14),
+    SelfAttention(**BFLOAT16, attention=AttentionConfig(bucket_size=16, coverage=1.0)),
+    ids=["multi-view", "tiles"],
+)
+def test_errs_in_bfloat16_at_most_twice_as_much_as_dense(fast):
+    dense = SelfAttention(**BFLOAT16, attention=PATTERN)
+    for seed in range(8):
+        heads = small.random_heads(seed, 1, 4, 164, 16, dtype=tf.bfloat16)
+        expected = in_float64(*heads)
+        error, of_dense = (
+            np.linalg.norm(small.context_of(layer, heads, LONG) - expected)
+            for layer in (fast, dense)
+        )
+        assert 0 < error <= 2 * of_dense
+
+
+@pytest.fixture(params=NUMBERS, ids=["a pair", "some pairs", "all pairs"])
+def numbers(request, monkeypatch) -> None:
+    monkeypatch.setattr(tiles, "_NUMBERS", request.param)
+
+
 @pytest.mark.medium
-@cases("numbers, compiled", *((number, False) for number in NUMBERS), (600, True))
+@pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
 @pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding", "neighbours"])
-def test_gradients_of_any_number_of_rounds_are_the_same(options, numbers, compiled, monkeypatch):
-    monkeypatch.setattr(tiles, "_NUMBERS", numbers)
+def test_gradients_of_any_number_of_rounds_are_the_same(options, compiled, numbers):
     # An empty example has queries with nothing to attend to.
     features = small.features_of([TABLE, TABLE[:9], []], 23)
     inputs = small.hidden_states(3, 23)
@@ -120,6 +173,39 @@ def test_gradients_of_any_number_of_rounds_are_the_same(options, numbers, compil
         for index, layer in enumerate(tiled_and_dense(**options))
     )
     small.assert_same_gradients(actual, expected)
+
+
+def all_pairs(num_tiles: int, size: int) -> Rounds:
+    """All pairs of tiles of two tokens of a sequence without padding, in rounds of a size."""
+    features = small.features_of([[small.QUESTION] * (2 * num_tiles)], 2 * num_tiles)
+    plan = dataclasses.replace(tile_plan(features, row, 2), tile_size=2)
+    assert int(plan.num_pairs) == num_tiles**2
+    return Rounds(plan.num_pairs, size, lambda s: pairs_of_round(plan, size, everywhere, None, s))
+
+
+def float64(*shape: int, seed: int = 0) -> tf.Tensor:
+    return tf.constant(np.random.default_rng(seed).normal(size=shape))
+
+
+@pytest.mark.parametrize("size", [1, 4, 5, 9])
+def test_in_float64_context_and_gradients_are_those_of_the_definition(size, monkeypatch):
+    monkeypatch.setattr("mate_tf.layers.attention.tiles._COARSER_TIME", 100.0)
+    inputs = [8 * float64(3, 2, 2, 5, seed=seed) for seed in range(3)]  # [T, H, R, E]
+    results = []
+    with tf.GradientTape(persistent=True) as tape:
+        tape.watch(inputs)
+        given = GroupInputs(Projected(*inputs))
+        results.append(attend_in_rounds(all_pairs(3, size), given))
+        joined = (tf.reshape(tf.transpose(one, [1, 0, 2, 3]), [2, 6, 5]) for one in inputs)
+        query, key, value = joined
+        weights = tf.nn.softmax(tf.matmul(query, key, transpose_b=True))
+        context = tf.reshape(weights @ value, [2, 3, 2, 5])
+        results.append(tf.transpose(context, [1, 0, 2, 3]))
+        losses = [tf.reduce_sum(tf.sin(result)) for result in results]
+    # Scores up to some hundred: their exponentials lose as many units in the last place.
+    np.testing.assert_allclose(*results, rtol=0, atol=1e-12)
+    for found, expected in zip(*(tape.gradient(loss, inputs) for loss in losses), strict=True):
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-11)
 
 
 def test_the_layers_of_an_encoder_share_a_program():

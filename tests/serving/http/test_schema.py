@@ -110,7 +110,7 @@ def check(document: Any, path: str) -> bool:
 
 
 @cases("path, documents", *FORMS, ids=["v1", "v2"])
-@settings(max_examples=200)
+@settings(max_examples=500)
 @given(st.data(), st.integers(0, 2))
 def test_a_schema_takes_what_the_server_takes(path, documents, data, number):
     document = data.draw(st.sampled_from(documents))
