@@ -26,7 +26,10 @@ _PROFILED = re.compile(r"[^:]+:(\w+(?<!Call)(?<!While)(?<!If)(?<!Case))")
 
 
 def import_extra(module: str, extra: str, purpose: str) -> Any:
-    """A module of a package that an extra of setup.py brings, for a purpose: "to read 'a.xlsx'"."""
+    """A module of a package that an extra of setup.py brings, for a purpose: "to read 'a.xlsx'".
+
+    ModuleNotFoundError if it is not installed; the message says how to install it.
+    """
     try:
         return importlib.import_module(module)
     except ModuleNotFoundError as error:
@@ -79,7 +82,10 @@ def shown_frame(styler: Any) -> Any:
 
 @contextlib.contextmanager
 def without_chatter() -> Iterator[None]:
-    """Within it, TensorFlow's C++ side writes no informative lines; no log level turns off all."""
+    """Within it, TensorFlow's C++ side writes no informative lines; no log level turns off all.
+
+    What else is written to standard error meanwhile is passed on at the end.
+    """
     try:
         stderr = os.dup(2)
     except OSError:  # it is closed
@@ -99,7 +105,11 @@ def without_chatter() -> Iterator[None]:
 
 
 def compiles_with_xla() -> bool:
-    """Whether the function that is being traced is one for XLA, which no public name tells."""
+    """Whether the function that is being traced is one for XLA.
+
+    XLA lacks some operations and is faster without others. No public name tells which kind of
+    graph is being made.
+    """
     import tensorflow as tf
     from tensorflow.python.ops import control_flow_util
 
@@ -107,7 +117,10 @@ def compiles_with_xla() -> bool:
 
 
 def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
-    """The same tensor, which XLA keeps and does not compute again, by a private name."""
+    """The same tensor, which XLA keeps as it is; it does not compute it again from what it is of.
+
+    TensorFlow has no public name for it. Outside of XLA nothing happens.
+    """
     if not compiles_with_xla():
         return tensor
     from tensorflow.compiler.tf2xla.ops import gen_xla_ops
@@ -119,7 +132,8 @@ def xla_barrier(tensor: "tf.Tensor") -> "tf.Tensor":
 def gradient_registry() -> dict[str, dict[str, Any]]:
     """All registered gradients by name: each entry holds the function as "type".
 
-    tf.custom_gradient registers one for each call within a graph; no public name takes one out.
+    tf.custom_gradient registers one for each call within a graph, which keeps the graph alive. No
+    public name takes one out.
     """
     from tensorflow.python.framework import ops
 
@@ -127,7 +141,10 @@ def gradient_registry() -> dict[str, dict[str, Any]]:
 
 
 def functions_of(graph: "tf.Graph") -> Iterable[tuple[str, Any]]:
-    """The functions that a graph calls, at any depth, by name; a GraphDef's lack their shapes."""
+    """The functions that a graph calls, by name, each with its own `graph`, at any depth.
+
+    A graph's GraphDef names them too, but without the shapes of their tensors.
+    """
     for name, function in graph._functions.items():
         if hasattr(function, "graph"):
             yield name, function

@@ -5,7 +5,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from mate_tf.datasets.operators import Derived, derive, derive_from_cells
 from mate_tf.features.config import ConversionError
@@ -283,6 +283,14 @@ def _original_number(text: str) -> float | None:
         return None
 
 
+class _Texts(NamedTuple):
+    """A cell, and the normalized texts of it and of its passages, which may hold an answer."""
+
+    at: tuple[int, int]
+    cell: str
+    words: tuple[str, ...]
+
+
 def supervise_linked(
     linked: LinkedTable, question: Question, strict: bool = True, original: bool = False
 ) -> Question:
@@ -303,37 +311,34 @@ def supervise_linked(
         raise SupervisionError("no answer given", _NONE_GIVEN, linked.table, question)
     tests = [_test_for(answer, original) for answer in question.answers]
     cells = _texts_of_cells(linked)
-    coordinates = tuple(
-        at for at, cell, texts in cells if any(holds(cell, texts) for holds in tests)
-    )
+    coordinates = tuple(cell.at for cell in cells if any(holds(cell) for holds in tests))
     if not coordinates:
         detail = f"no cell or passage holds any of {list(question.answers)}"
         raise SupervisionError("answer not found", detail, linked.table, question)
     return replace(question, answer_coordinates=coordinates)
 
 
-def _test_for(answer: str, original: bool) -> Callable[[str, Sequence[str]], bool]:
-    """A function that says whether a cell, or one of its normalized texts, holds the answer."""
+def _test_for(answer: str, original: bool) -> Callable[[_Texts], bool]:
+    """A function that says whether one of a cell's texts holds the answer."""
     words = normalize_words(answer)
     if not words and not original:
         whole = normalize_for_match(answer)
-        return lambda cell, _: bool(whole) and normalize_for_match(cell) == whole
+        return lambda texts: bool(whole) and normalize_for_match(texts.cell) == whole
     begin, end = r"(?:\b|\s)", r"(?:\s|\b)"
     if not original:
         begin = r"(?<!\w)" if re.match(r"\w", words) else ""
         end = r"(?!\w)" if re.search(r"\w\Z", words) else ""
     pattern = re.compile(begin + re.escape(words) + end)
-    return lambda _, texts: any(words in text and pattern.search(text) for text in texts)
+    return lambda texts: any(words in text and pattern.search(text) for text in texts.words)
 
 
 @lru_cache(_TABLES_REMEMBERED)
-def _texts_of_cells(
-    linked: LinkedTable,
-) -> tuple[tuple[tuple[int, int], str, tuple[str, ...]], ...]:
-    """The coordinates of each cell, its text, and the normalized texts of it and its passages."""
+def _texts_of_cells(linked: LinkedTable) -> tuple[_Texts, ...]:
     normalized = {passage: normalize_words(passage.text) for passage in linked.distinct_passages()}
     return tuple(
-        ((i, j), cell, (normalize_words(cell), *(normalized[p] for p in linked.passages[i][j])))
+        _Texts(
+            (i, j), cell, (normalize_words(cell), *(normalized[p] for p in linked.passages[i][j]))
+        )
         for i, row in enumerate(linked.table.rows)
         for j, cell in enumerate(row)
     )

@@ -80,8 +80,9 @@ def keep_first_compilation_quiet() -> None:
 class OnePass:
     """A function of tensors that is compiled where possible.
 
-    With several replicas it is not: on one host's CPU, XLA compiles for one only. Models of all
-    sizes share it, so it must not need static shapes, and its results have none.
+    It is not compiled in a `portable_graph`, or with several replicas: on one host's CPU, XLA
+    compiles for one only. Models of all sizes share it, so it must not need static shapes, and its
+    results have none.
     """
 
     def __init__(self, function: Callable[..., tf.Tensor]) -> None:

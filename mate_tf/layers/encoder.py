@@ -43,7 +43,8 @@ def cell_numbers(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
 def original_first_index_in_cell(features: TokenFeatures) -> tf.Tensor:
     """The same, with the cell numbers of the authors' release, column * 256 + row.
 
-    Row r >= 256 of a column shares its number, and so its index, with row r - 256 of the next one.
+    Row r >= 256 of a column shares its number with row r - 256 of the next column, and both take
+    the smaller first index.
     """
     cells = features.column_ids * 256 + features.row_ids  # [B, S]
     return _first_index(tf.minimum(cells, 256 * 256 - 1), 256 * 256)
@@ -78,8 +79,9 @@ def reduce_segments(
 class TableEmbedding(keras.layers.Layer):
     """The normalised sum of word, type and position embeddings (TAPAS paper, section 3).
 
-    From token features int [B, S] to float [B, G + S, D], learned global tokens first. A type id
-    beyond its vocabulary takes the last embedding, or with `original_ids` none.
+    Called on token features int [B, S]; returns float [B, G + S, D]. Learned global tokens come
+    first. A type id beyond its vocabulary takes the last embedding, or with `original_ids`
+    (EncoderConfig) none.
     """
 
     def __init__(self, config: EncoderConfig, **kwargs):
@@ -210,8 +212,8 @@ _SUMS = {
 def recomputed(block: keras.layers.Layer, hidden_states: tf.Tensor, plan: Any) -> tf.Tensor:
     """Runs an `EncoderBlock` in training and keeps only its input, float [B, G + S, D].
 
-    The gradient computes it again (Chen et al., 2016, "Training deep nets with sublinear memory
-    cost").
+    The gradient computes the block again (Chen et al., 2016, "Training deep nets with sublinear
+    memory cost").
     """
     seeds = block.draw_seeds()  # drawn inside, they would differ the second time
 
@@ -292,9 +294,12 @@ class EncoderBlock(keras.layers.Layer):
 def one_graph(
     blocks: Sequence[EncoderBlock], plan: Any
 ) -> Callable[[EncoderBlock, tf.Tensor], tf.Tensor] | None:
-    """Runs a block in inference by a function of its weights, traced once for all: a second less.
+    """Runs a block in inference by a function that is traced once for all of them.
 
-    None if the blocks differ in more: LoRA or int8 in some of them, or an attention of your own.
+    Its arguments are the weights. None if the blocks differ in more: LoRA or int8 in some of them,
+    or an attention of your own.
+
+    The graph calls it: with a copy for each block, TensorFlow would take a second more to make it.
     """
     first = blocks[0]
     kinds = {tuple((one.shape, one.dtype) for one in block.weights) for block in blocks}

@@ -42,8 +42,9 @@ def group_cells(
 ) -> Cells:
     """Groups tokens by row and column; ids and input_mask are [B, S].
 
-    Ids beyond the limits count as the last. With `count_padding` padding is averaged into the
-    question's cell, as the original does, although the value then depends on the padded length.
+    Ids beyond the limits count as the last; a `max_num_rows` of None keeps each row apart. With
+    `count_padding` padding is averaged into the question's cell, as the original does, although the
+    value then depends on the padded length.
     """
     columns = tf.minimum(column_ids, max_num_columns - 1)  # [B, S]
     rows = row_ids if max_num_rows is None else tf.minimum(row_ids, max_num_rows - 1)
@@ -81,10 +82,10 @@ def to_tokens(cell_values, cells: Cells):
 def column_logits(
     token_scores, cells: Cells, num_columns: int, allow_empty: bool = False
 ) -> tf.Tensor:
-    """Logits of the columns, float32 [B, C]: the mean over cells of the mean over tokens.
+    """Logits of the columns: the mean over cells of the mean over tokens.
 
-    It is about -10000 for a column that does not exist. Column 0, which stands for no column, may
-    be chosen with `allow_empty`.
+    From token scores float32 [B, S] to float32 [B, C], about -10000 for a column that does not
+    exist. Column 0, which stands for no column, may be chosen with `allow_empty`.
     """
     cell_scores = mean_by_cell(token_scores, cells) * cells.exists  # [B, K]
     sums, counts = (
@@ -99,7 +100,10 @@ def column_logits(
 
 
 def select_in_best_column(token_logits, columns_logits, cells: Cells):
-    """Averages token logits [B, S] by cell, and lowers those outside the best column by 10000."""
+    """Averages token logits [B, S] by cell, and lowers those outside the best column by 10000.
+
+    The best has the largest of the columns' logits, float32 [B, C]; returns float32 [B, S].
+    """
     best = tf.argmax(columns_logits, axis=-1, output_type=tf.int32)[:, tf.newaxis]  # [B, 1]
     selectable = (cells.column_ids == best) & (best > 0) & (cells.exists > 0)  # [B, K]
     logits = mean_by_cell(token_logits, cells)  # [B, K]
@@ -109,8 +113,9 @@ def select_in_best_column(token_logits, columns_logits, cells: Cells):
 def token_selection_loss(logits, label_ids, input_mask, positive_weight: float):
     """Binary cross-entropy of each token, averaged over the input with the question: float32 [B].
 
-    A token of the answer counts `positive_weight` times. In the release every token does, because
-    it compares a tensor with a number by identity.
+    Logits are float32 [B, S]; a token of the answer counts `positive_weight` times. In the release
+    the weight multiplies every token, labelled or not, because it compares a tensor with a number
+    by identity.
     """
     labels = tf.cast(label_ids > 0, tf.float32)
     mask = tf.cast(input_mask, tf.float32)
@@ -123,7 +128,8 @@ def column_selection_loss(token_logits, columns_logits, label_ids, cells: Cells)
     """Cross-entropy of the column, plus binary cross-entropy of the cells in it: float32 [B].
 
     The right column has most labelled tokens. Without a label it is column 0, and the loss is about
-    10000 unless that may be chosen. The mean over cells includes the header, as in the original.
+    10000 unless that may be chosen. The mean over the column's cells includes its header, as in the
+    original. Token logits are float32 [B, S], the columns' [B, C], and label_ids int32 [B, S].
     """
     num_columns = columns_logits.shape[1]
     token_columns = to_tokens(cells.column_ids, cells)  # [B, S]
@@ -164,7 +170,9 @@ def cell_cross_entropy_loss(log_probabilities, label_ids, cells: Cells):
 
     The target is the model's own belief in each correct cell, normalized and held constant (MATE,
     section 4.1, the equation for L). So the gradient, but not the value, is that of the negative
-    log of the correct cells' total probability. It is float32 [B], 0 without a correct cell.
+    log of the correct cells' total probability. From log-probabilities float32 [B, K] and
+    label_ids int32 [B, S] to float32 [B], 0 for an example without a correct cell in the table's
+    body.
     """
     correct = cells.in_body & is_labelled(label_ids, cells)  # [B, K]
     candidates = tf.where(correct, log_probabilities, _NEVER)
@@ -233,10 +241,11 @@ def expected_result(
 
 
 def answer_loss(result, answer, computed, huber_loss_delta: float, normalize: bool = False):
-    """Huber loss between the result expected and the answer, NaN without a number: float32 [B].
+    """Huber loss between the expected and the true number, float32 [B].
 
-    It is 0 where `computed`, float32 [B], is, and linear for an error beyond `huber_loss_delta`.
-    With `normalize` both numbers are first divided by the larger one.
+    The result, of `expected_result`, and the answer, NaN without a number, are float32 [B]. The
+    loss is 0 where `computed`, float32 [B], is; it grows linearly for an error beyond
+    `huber_loss_delta`. With `normalize` both are first divided by the larger one.
     """
     answer = tf.where(tf.math.is_nan(answer), 0.0, answer)
     error = tf.abs(answer - result)

@@ -198,9 +198,10 @@ def over_spans(
 
 
 def body_cells(row_ids: tf.Tensor, column_ids: tf.Tensor) -> tf.Tensor:
-    """Numbers the cells of the table's body, in the order of the sequence: int32 [B, S].
+    """Numbers the cells of the table's body in the order of the sequence: int32 [B, S].
 
-    0 is for a token outside the body. A histogram row is like any other row here.
+    It is 0 for a token outside the body, where no span may be. Ids are int [B, S]. A histogram row
+    is like any other row here.
     """
     in_body = (row_ids > 0) & (column_ids > 0)  # [B, S]
     return tf.where(in_body, cell_numbers(row_ids, column_ids), 0)
@@ -226,7 +227,7 @@ def answer_bounds(label_ids: tf.Tensor, cells: tf.Tensor) -> tuple[tf.Tensor, tf
 def answer_spans(label_ids: tf.Tensor, cells: tf.Tensor, max_span_length: int) -> tf.Tensor:
     """Which spans are answers of at most L tokens: bool [B, N]; arguments as `answer_bounds`.
 
-    In the release a beginning also goes with the end of another answer that is near enough.
+    In the release every beginning also goes with the end of another answer that is near enough.
     """
     starts, ends = answer_bounds(label_ids, cells)
     answers = tf.cumsum(tf.cast(starts, tf.int32), axis=1)  # [B, S], counted from 1

@@ -124,8 +124,12 @@ class TableQuestionAnswering(EncoderTask):
     def _cells(self, features: TokenFeatures) -> cell_selection.Cells:
         config = self.task_config
         return cell_selection.group_cells(
-            *(features.column_ids, features.row_ids, features.input_mask),
-            *(config.max_num_columns, config.max_num_rows, config.count_padding),
+            features.column_ids,
+            features.row_ids,
+            features.input_mask,
+            max_num_columns=config.max_num_columns,
+            max_num_rows=config.max_num_rows,
+            count_padding=config.count_padding,
         )
 
     def _selection_loss(self, batch, outputs):

@@ -192,18 +192,17 @@ def perturbed_copy(
 def _serialized(files: Files, skip_corrupt: bool) -> tuple[tf.data.Dataset, Schema]:
     """The records of the files, in their order, and the features of each."""
     schema, with_examples = schemas(files, skip_corrupt)
-    compressions = [detect_compression(file) for file in with_examples]
-
-    def records_of(file: tf.Tensor, compression: tf.Tensor) -> tf.data.Dataset:
-        if skip_corrupt:
-            signature = tf.TensorSpec([], tf.string)
-            return tf.data.Dataset.from_generator(
-                readable_records, args=[file], output_signature=signature
+    if skip_corrupt:
+        return tf.data.Dataset.from_tensor_slices(with_examples).flat_map(
+            lambda file: tf.data.Dataset.from_generator(
+                readable_records, args=[file], output_signature=tf.TensorSpec([], tf.string)
             )
-        return tf.data.TFRecordDataset(file, compression)
-
-    opened = tf.data.Dataset.from_tensor_slices((with_examples, compressions))
-    return opened.flat_map(records_of), schema
+        ), schema
+    compressions = [detect_compression(file) for file in with_examples]
+    records = tf.data.Dataset.from_tensor_slices((with_examples, compressions)).flat_map(
+        lambda file, compression: tf.data.TFRecordDataset(file, compression_type=compression)
+    )
+    return records, schema
 
 
 def _parsed(records: tf.data.Dataset, schema: Schema) -> tf.data.Dataset:

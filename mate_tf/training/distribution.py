@@ -14,13 +14,14 @@ import os
 import pathlib
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import tensorflow as tf
 
 from mate_tf.tables.drawing import up_to
 
+StrategyName = Literal["auto", "one_device", "mirrored", "multi_worker_mirrored", "tpu"]
 # Which options each strategy reads.
 _OPTIONS = {
     "one_device": ("num_gpus",),
@@ -36,7 +37,7 @@ Batch = Mapping[str, tf.Tensor]
 
 
 def make_strategy(
-    name: str = "auto",
+    name: StrategyName = "auto",
     *,
     num_gpus: int | None = None,
     num_virtual_cpus: int | None = None,
@@ -92,7 +93,7 @@ def make_strategy(
     return tf.distribute.MirroredStrategy([f"GPU:{index}" for index in range(num_gpus)])
 
 
-def _fitting(given: set[str], num_gpus: int | None) -> str:
+def _fitting(given: set[str], num_gpus: int | None) -> StrategyName:
     """The strategy that reads the given options, or that makes use of all GPUs."""
     if given & {"worker_hosts", "task_index"} or len(workers_of_environment()) > 1:
         return "multi_worker_mirrored"

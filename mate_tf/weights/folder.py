@@ -56,7 +56,12 @@ def described_in(directory: str | pathlib.Path) -> pathlib.Path:
 
 
 def check_named(path: str) -> None:
-    """FileNotFoundError where no model can have this path or Hub name; ValueError for a PointR."""
+    """Checks that a path leads to a model, or is a name that one may have on the Hub.
+
+    Raises:
+        FileNotFoundError: if there can be no such model.
+        ValueError: if it is a PointR.
+    """
     folder = pathlib.Path(path)
     if is_exported(folder):
         check_exported(folder)

@@ -111,7 +111,7 @@ class ByLength:
     dtype: str
 
     def longest(self, training: bool) -> int:
-        """The longest sequence of which all pairs are computed."""
+        """The longest sequence that the short implementation computes."""
         attention = self.attention
         if attention.evaluator is not None or attention.original_bucketing:
             return 0  # all pairs would differ from the release's bucketing
@@ -162,10 +162,11 @@ class ByLength:
 
 @dataclasses.dataclass(eq=False)
 class Linformer:
-    """An `Implementation` that sums keys and values to a fixed number of each, in linear time.
+    """An `Implementation` with a weight: `length_projection`, float [S, P].
 
-    All heads share one `length_projection`, float [S, P] (Wang et al., 2020, section 4; MATE paper,
-    section 4.3). Each position has its own weights, so a model takes sequences of one length only.
+    It sums the keys and values to a fixed number of each, so the cost is linear in the length (Wang
+    et al., 2020, section 4; MATE paper, section 4.3). All heads share one projection. Each position
+    has its own weights, so a model takes sequences of one length only, and no pattern applies.
     """
 
     heads: Heads
@@ -180,7 +181,10 @@ class Linformer:
         )
 
     def plan(self, features: TokenFeatures, training: bool = False) -> tf.Tensor:
-        """The weights of keys, 0 for padding, else 1: float [B, S, 1]; refuses any other length."""
+        """The weights of keys, 0 for padding, else 1: float [B, S, 1].
+
+        ValueError if S is not the attention's `sequence_length`.
+        """
         expected, length = self.attention.sequence_length, sequence_length(features)
         message = (
             f"expected sequences of {expected} tokens, which this Linformer projects to "
@@ -354,7 +358,8 @@ class SelfAttention(keras.layers.Layer):
     ) -> tf.Tensor:
         """The same context; the gradient computes it again from query, key and value.
 
-        Views, scores, probabilities and masks take most of a layer's memory and few operations.
+        Views, scores, probabilities and masks take several times the memory of all else in a layer,
+        and few of its operations. On an accelerator memory is what is short.
         """
 
         @tf.recompute_grad

@@ -37,7 +37,8 @@ class MultiView(NamedTuple):
 class ViewIndices(NamedTuple):
     """The tokens of a head group's views, as indices of the sequence.
 
-    At the end of its order, a sequence is padded with its first token.
+    A sequence that does not fill its buckets, or its global part, is padded with its first token at
+    the end of its order.
     """
 
     order: tf.Tensor  # int32 [B, P]
@@ -72,7 +73,7 @@ def with_neighbours(long: tf.Tensor, axis: int) -> tf.Tensor:
 def make_views(full: tf.Tensor, indices: ViewIndices, names: Sequence[str]) -> MultiView:
     """Some views of a tensor float [B, h, S, E]; "global_", and "long" or "window" or both.
 
-    The gradient is a gather too, as in `patterns.in_order`.
+    The gradient is a gather too. TensorFlow's own would sum index by index, at many times the cost.
     """
 
     @custom_gradient
@@ -103,9 +104,8 @@ class MultiViewEmbedding(keras.layers.Layer):
     """Builds the full, global, long and window views of an embedding (MATE paper, figure 7).
 
     Called on an embedding [B, S, H, E] and an order of its tokens int [B, S]; returns a
-    `MultiView`. A sequence that does not fill its views is padded with its first token at the end
-    of its order; the padding has no gradient, and the caller has to mask it. `bucket_size` is R,
-    `global_size` G; ValueError if one is below 1.
+    `MultiView`. The sequence is padded as in `ViewIndices`. The padding has no gradient, and the
+    caller has to mask it. `bucket_size` is R, `global_size` G; ValueError if one is below 1.
 
     Example:
         >>> embedding = tf.reshape(tf.range(6.0), [1, 6, 1, 1])

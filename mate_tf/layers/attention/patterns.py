@@ -96,7 +96,10 @@ class HeadGroup:
 
 
 def head_groups(config: AttentionConfig, num_heads: int) -> tuple[HeadGroup, ...]:
-    """The head groups of an architecture, in the order of its heads; ValueError for TableETC."""
+    """The head groups of an architecture, in the order of its heads.
+
+    ValueError for TableETC, whose pattern also depends on positions and global tokens.
+    """
     name = config.architecture
     message = f"expected an architecture of patterns, got {name!r}; see table_etc.py"
     require(name in PATTERNS, message)
@@ -307,9 +310,10 @@ def ordered_features(
 
 @custom_gradient
 def in_order(tensor: tf.Tensor, order: tf.Tensor, rank: tf.Tensor):
-    """Brings tokens into an order int32 [B, P], padded, from their ranks int32 [B, S].
+    """Brings tokens into an order with padding: float [B, h, S, E] to [B, h, P, E].
 
-    From float [B, h, S, E] to [B, h, P, E]. The gradient is a gather too. TensorFlow's would sum
+    The order, int32 [B, P], has the positions of the tokens, then those of some token as padding;
+    the rank, int32 [B, S], each token's place. The gradient is a gather too. TensorFlow's would sum
     index by index, at many times the cost.
     """
 
@@ -364,7 +368,10 @@ class DensePlan(NamedTuple):
 
 
 class Dense(ByGroups):
-    """All pairs, under the mask of a pattern and, with a bucket size, of its window."""
+    """All pairs, under the mask of a pattern.
+
+    With a bucket size only the pairs of a window attend to each other.
+    """
 
     asks_in = ()  # the softmax of all pairs is one kernel
 

@@ -89,10 +89,11 @@ def neighbouring_row(query: TokenFeatures, key: TokenFeatures) -> tf.Tensor:
 class RelationBias(keras.layers.Layer):
     """Learned attention scores of the relations, one set for each head.
 
-    Each layer multiplies one-hot relations by its own small table, which is cheaper than a gather.
-    The kind "scalar" learns a number for each relation and head (TableFormer paper, equation 3),
-    "embedding" a vector that is multiplied by the query, and "neighbours" a number for the cell
-    above and one for that below. Disabled relations count as "other".
+    The plan holds the relations as one-hot vectors. Each layer multiplies them by its own small
+    table, which is cheaper than a gather. The kind "scalar" learns a number for each relation and
+    head (TableFormer paper, equation 3), "embedding" a vector that is multiplied by the query, and
+    "neighbours" a number for the cell above and one for that below, instead of TableFormer's
+    relations. Disabled ones count as "other".
     """
 
     def __init__(
@@ -234,7 +235,10 @@ EXTENSIONS: Rules = {
 
 @functools.cache
 def allowed_tags(rules: str) -> np.ndarray:
-    """Which parts of speech a hard model lets attend to which: bool, queries by keys."""
+    """Which parts of speech a hard model lets attend to which: bool, queries by keys.
+
+    The rules are "paper" or "extended".
+    """
     allowed = _with_extensions(HARD_RULES, rules)
     allowed[0] = allowed[:, 0] = True
     return allowed

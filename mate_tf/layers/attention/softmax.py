@@ -37,8 +37,9 @@ def weighted_sum(
 ) -> tf.Tensor:
     """The sum of the values of all T keys, weighted by a softmax of their scores: [..., F, E].
 
-    The softmax is computed in float32. Of small scores (`scores_are_small`) no maximum is
-    subtracted first. For a query without a key it is finite, and has no other meaning.
+    It is computed in float32, whatever the dtype of the scores. If the scores are small (the result
+    of `scores_are_small`), so are their exponentials, and no maximum is subtracted first. For a
+    query without a key it is finite, and has no other meaning.
     """
 
     def by_softmax() -> tf.Tensor:
@@ -81,10 +82,16 @@ def dense_attention(
 ) -> tf.Tensor:
     """Scaled dot-product attention over all pairs (Vaswani et al., 2017, equation 1).
 
-    From float [B, H, F, E] and [B, H, T, E] to [B, H, F, E]. The mask, bool, and the bias, which is
-    added to the divided scores, broadcast to [B, H, F, T]. The scores are divided by the
-    temperature and by sqrt(E); dropout is of the probabilities. `scores_are_small` as
-    `weighted_sum`.
+    Args:
+        query: float [B, H, F, E].
+        key, value: float [B, H, T, E].
+        mask: bool, broadcasts to [B, H, F, T]; True where a query may attend to a key.
+        bias: float, broadcasts to [B, H, F, T]; added to the scores after their division.
+        temperature: the scores are divided by it and by sqrt(E).
+        dropout: applied to the attention probabilities.
+        scores_are_small: as in `weighted_sum`.
+
+    Returns float [B, H, F, E].
     """
     query *= tf.cast(1.0 / (temperature * query.shape[-1] ** 0.5), query.dtype)
     scores = tf.einsum("BHFE,BHTE->BHFT", query, key)

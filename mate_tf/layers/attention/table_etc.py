@@ -36,9 +36,11 @@ FROM_GLOBAL, GLOBAL_TO_GLOBAL, DISTANCE = 3, 6, 8
 def membership(features: TokenFeatures, attention: TableETCConfig) -> tf.Tensor:
     """Each token's label, from 0 to 2, for each global token: other, its row or its column.
 
-    From features int [B, S] to int32 [B, S, G]. Only tokens of the table belong to a row or column.
-    If an example has more of them than there are global tokens, and those are not shared, it is
-    refused (`refuse_unless`); in XLA such rows and columns belong to no global token.
+    Only tokens of the table belong to a row or column; a token of column 0 belongs to a row only.
+
+    From features int [B, S]; returns int32 [B, S, G]. If an example has more rows or columns than
+    there are global tokens, and they are not shared, it is refused (`refuse_unless`); in XLA such
+    rows and columns belong to no global token.
     """
     half = attention.num_global_tokens // 2
     in_table = (features.input_mask > 0) & tf.equal(features.segment_ids, 1)  # [B, S]
@@ -140,8 +142,8 @@ def global_local_plan(features: TokenFeatures, attention: TableETCConfig) -> Glo
 def windows(blocks: tf.Tensor, axis: int) -> tf.Tensor:
     """Each block on an axis between the previous and the next one, with zeros beyond the ends.
 
-    From [..., N, R, ...] to [..., N, W, ...]. Keys are in the order of their positions, unlike in
-    MATE's windows, whose ends are joined; so a distance is a shift.
+    Unlike in MATE's windows, the ends are not joined, so no key is repeated. Keys are in the order
+    of their positions, so a distance is a shift. [..., N, R, ...] to [..., N, W, ...].
     """
     paddings = [[0, 0]] * blocks.shape.rank
     paddings[axis] = [1, 1]
@@ -206,8 +208,9 @@ def scores_by_distance(scores: tf.Tensor) -> tf.Tensor:
 class TableETC:
     """An `Implementation` with weights: `label_embeddings`, float [K, H, E].
 
-    It attends from and to G + S tokens, the global tokens first, which share the projections of the
-    others. The labels' vectors start at zero, so training begins with BERT's plain attention.
+    It attends from and to G + S tokens, the global tokens first; global tokens and others share
+    their projections. With evaluator "dense" all pairs are computed, with the same mask and labels.
+    The labels' vectors start at zero, so training begins with BERT's plain attention.
     """
 
     heads: patterns.Heads

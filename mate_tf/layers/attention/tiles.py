@@ -81,7 +81,8 @@ class Rounds:
     """All pairs of tiles that meet, for the layers of an encoder.
 
     A round has at most `size` of the `num_pairs` pairs, int32; `pairs` returns those of the round
-    that starts with a pair. In a graph the layers share one program for each direction.
+    that starts with a pair, int32. `first` are those of the first round; None in XLA. In a graph
+    the layers share one program for each direction, which is made once.
     """
 
     def __init__(
@@ -122,7 +123,10 @@ class Rounds:
 
 
 def attend_in_rounds(rounds: Rounds, inputs: GroupInputs) -> tf.Tensor:
-    """Attention between tiles, scaled queries and keys: float [T, H, R, E], 0 without a key."""
+    """Attention between some pairs of tiles, float [T, H, R, E] each, the queries already scaled.
+
+    Returns float [T, H, R, E]; zero for a query without a key.
+    """
 
     @custom_gradient
     def attended(query: tf.Tensor, key: tf.Tensor, value: tf.Tensor, *tables: tf.Tensor):
@@ -274,7 +278,8 @@ def _weights_and_gradient(
 ) -> tuple[tf.Tensor, tf.Tensor]:
     """The weights after dropout and the gradient of the scores, [M, H, R, R], in one pass.
 
-    `log_total` and `mean` are [M, H, R, 1], and `kept` what `kept_units` takes, with dropout.
+    `to_weights` is the gradient of the weights after dropout; `log_total` and `mean` are
+    [M, H, R, 1], and `kept` what `kept_units` takes, if there is dropout.
     """
     wide, narrow = log_total.dtype, scores.dtype
     weights = tf.exp(masked_logits(wide, [scores], [mask]) - log_total)
@@ -300,7 +305,10 @@ class TilePlan:
 
 
 def tile_plan(features: TokenFeatures, sort_by: patterns.SortKey, tile_size: int) -> TilePlan:
-    """Orders the tokens by a key and lists the tiles that meet, of a size or a larger one."""
+    """Orders the tokens by a key and lists the tiles that meet.
+
+    The size is the smaller of two, of which the faster one is taken.
+    """
     order = patterns.token_order(features, sort_by)  # [B, S]
     length = patterns.sequence_length(features)
 
@@ -361,7 +369,10 @@ def pairs_of_round(
     relations: RelationBias | None,
     start: tf.Tensor,
 ) -> TilePairs:
-    """Up to `most` pairs that meet, from one on, masked by a pattern; in XLA filled up to that."""
+    """Up to `most` pairs that meet, from one on, masked by a pattern.
+
+    XLA's shapes are static: there the list is filled up with pairs that are all masked.
+    """
     size = most if compiles_with_xla() else tf.minimum(most, plan.num_pairs - start)
     index = start + tf.range(size)  # [M]
     meets = index < plan.num_pairs
@@ -378,7 +389,10 @@ def pairs_of_round(
 
 @dataclasses.dataclass(eq=False)
 class Tiles(patterns.ByGroups):
-    """All pairs that a sorted pattern allows, as `patterns.Dense` without a window."""
+    """All pairs that a sorted pattern allows, and few others.
+
+    It computes what `patterns.Dense` computes for the pattern without a window.
+    """
 
     attention: MateConfig
 
