@@ -176,11 +176,11 @@ def main(_: list[str]) -> None:
     answers = list(_answers())
     for kind in KINDS:
         for whole in (True, False):
-            of_kind = [one for one in answers if one[0] == kind and one[1] == whole]
-            num_right = sum(one[2] for one in of_kind)
-            seconds = [one[3] for one in of_kind]
+            chosen = [one for one in answers if one[0] == kind and one[1] == whole]
+            num_right = sum(one[2] for one in chosen)
+            seconds = [one[3] for one in chosen]
             print(
-                f"{kind}, {_ROWS.value if whole else _FEW} rows: {num_right} of {len(of_kind)} "
+                f"{kind}, {_ROWS.value if whole else _FEW} rows: {num_right} of {len(chosen)} "
                 f"right, {statistics.median(seconds):.2f} CPU s, at most {max(seconds):.2f}"
             )
     print(f"memory: {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024} MB")

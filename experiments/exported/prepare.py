@@ -121,8 +121,8 @@ def pack(examples: Iterable[tuple[Arrays, float]], features: Sequence[str], long
             values.append(given.copy())  # for a view would keep its padding
     if not lengths:
         raise ValueError(f"expected examples of at most {longest} tokens, found none")
-    of_examples = {LENGTHS: np.array(lengths), TIMES: np.array(all_times)}
-    return of_examples | {name: np.concatenate(values) for name, values in kept.items()}
+    arrays = {LENGTHS: np.array(lengths), TIMES: np.array(all_times)}
+    return arrays | {name: np.concatenate(values) for name, values in kept.items()}
 
 
 def _write_records(

@@ -150,10 +150,10 @@ def left_out(steps: list[Step], missing: Collection[str]) -> dict[str, str]:
     """The steps that read a missing folder, themselves or through one that they need: its name."""
     lacks: dict[str, str] = {}
     for step in steps:
-        of_step = [folder for folder in missing if folder in step.reads]
-        of_step += [lacks[name] for name in sorted(step.needs) if name in lacks]
-        if of_step:
-            lacks[step.name] = of_step[0]
+        missing_for_step = [folder for folder in missing if folder in step.reads]
+        missing_for_step += [lacks[name] for name in sorted(step.needs) if name in lacks]
+        if missing_for_step:
+            lacks[step.name] = missing_for_step[0]
     return lacks
 
 

@@ -56,14 +56,14 @@ class Figures:
             self._contents[name] = read_json(path) if path.is_file() else {}
         content = self._contents[name]
         if row and "runs" in content:
-            return _of_runs(content, row, column)
+            return _run_value(content, row, column)
         lines = content.get("printed", [])
         if row is None:
             return "\n".join(line for line in lines if line.startswith("|")) or None
-        return _of_lines(lines, row, column)
+        return _line_value(lines, row, column)
 
 
-def _of_runs(content: dict[str, Any], name: str, column: str | None) -> str | None:
+def _run_value(content: dict[str, Any], name: str, column: str | None) -> str | None:
     rows = [
         [run for seed in range(1, 10) if (run := content["runs"].get(folder_of(of, seed)))]
         for of in name.split(" - ")
@@ -82,7 +82,7 @@ def _of_runs(content: dict[str, Any], name: str, column: str | None) -> str | No
     return spread(values, 100)
 
 
-def _of_lines(lines: list[str], row: str, column: str | None) -> str | None:
+def _line_value(lines: list[str], row: str, column: str | None) -> str | None:
     """The value after a label, in a table the cell of a column, or of the first one."""
     header: list[str] = []
     for line in lines:

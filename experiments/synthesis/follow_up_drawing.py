@@ -81,7 +81,7 @@ def _extreme(table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, target, (first,), columns, before=((last, target),))
 
 
-def _of_them(table: TypedTable, rng: random.Random) -> Drawn:
+def _draw_among_them(table: TypedTable, rng: random.Random) -> Drawn:
     """The one of several rows with the most or the least: "which of them is the oldest?"."""
     by, target = key_and_subject(table, rng, "number", "date")
     rows, name = _group(table, target, rng), rng.choice(("largest", "smallest"))
@@ -134,7 +134,7 @@ FOLLOW_UPS: Drawers = {
     "follow_column": (8, _column),
     "follow_neighbour": (3, _neighbour),
     "follow_extreme": (4, _extreme),
-    "follow_of_them": (4, _of_them),
+    "follow_of_them": (4, _draw_among_them),
     "follow_like": (3, _like),
     "follow_count": (2, _count),
     "follow_sum": (2, partial(_total, "SUM")),

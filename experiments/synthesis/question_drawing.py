@@ -117,7 +117,7 @@ def _comparison(table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, by, tuple(sorted(pair)), columns, cells, operator, answer)
 
 
-def _of_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
+def _draw_two(operation: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The difference of two rows' numbers, or whether the first has more, less or as much."""
     by = pick(table.select("number", *(("date",) if operation == "is_more" else ())), rng)
     target = subject(table, rng, but=by)
@@ -163,7 +163,7 @@ def _distinct(table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn("distinct", key, rows, {"K": key}, {}, "DISTINCT", answer)
 
 
-def _of_yes_and_no(table: TypedTable, rng: random.Random) -> Drawn:
+def _draw_yes_or_no(table: TypedTable, rng: random.Random) -> Drawn:
     """A question about a column of yes and no: of a row, or which rows, or how many."""
     key = pick([c for c in table.select("text") if says_yes_or_no(table, c)], rng)
     target = subject(table, rng, but=key)
@@ -322,12 +322,12 @@ _DRAWERS: Drawers = {
     "count_all": (3, _count_all),
     "sum": (6, partial(_total, "SUM")),
     "average": (5, partial(_total, "AVERAGE")),
-    "difference": (5, partial(_of_two, "difference")),
-    "is_more": (3, partial(_of_two, "is_more")),
-    "is_equal": (1, partial(_of_two, "is_equal")),
+    "difference": (5, partial(_draw_two, "difference")),
+    "is_more": (3, partial(_draw_two, "is_more")),
+    "is_equal": (1, partial(_draw_two, "is_equal")),
     "extreme_where": (2, _extreme_where),
     "distinct": (2, _distinct),
-    "yes_and_no": (5, _of_yes_and_no),
+    "yes_and_no": (5, _draw_yes_or_no),
     "amount": (5, partial(_amount, "amount")),
     "how_many": (6, partial(_amount, "how_many")),
     **FACTS,

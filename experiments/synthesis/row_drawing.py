@@ -45,7 +45,7 @@ def series_of(table: TypedTable) -> Series | None:
 
 
 def _row_and_series(
-    table: TypedTable, rng: random.Random, *, of_numbers: bool = True
+    table: TypedTable, rng: random.Random, *, numeric: bool = True
 ) -> tuple[int, tuple[int, int], Series]:
     """A row, the cell that it is called by, and the series."""
     series = series_of(table)
@@ -53,7 +53,7 @@ def _row_and_series(
     assert series is not None
     row, target = _named_row(table, series.columns, rng)
     need(all(table.has_values((row,), column) for column in series.columns))
-    need(not of_numbers or all(table.columns[c].kind == "number" for c in series.columns))
+    need(not numeric or all(table.columns[c].kind == "number" for c in series.columns))
     return row, (row, target), series
 
 
@@ -69,7 +69,7 @@ def _numbers(table: TypedTable, row: int, columns: tuple[int, ...]) -> list[floa
     return values  # type: ignore[return-value]
 
 
-def _of_series(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
+def _draw_series(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The sum, average or extreme of a row over its series."""
     row, name, (unit, columns) = _row_and_series(table, rng)
     numbers = _numbers(table, row, columns)
@@ -82,7 +82,7 @@ def _of_series(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
     return Drawn(form, columns[0], (row,), {}, cells, aggregation, answer, words, columns)
 
 
-def _of_two(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
+def _draw_two(operator: str, table: TypedTable, rng: random.Random) -> Drawn:
     """The sum or the difference of two numbers of a row."""
     is_year, columns = _PATTERNS["year"].fullmatch, table.columns
     numbers = [c for c in table.select("number") if not is_year(columns[c].cells[0])]
@@ -132,7 +132,7 @@ def _header_extreme(table: TypedTable, rng: random.Random) -> Drawn:
 
 def _header_like(table: TypedTable, rng: random.Random) -> Drawn:
     """The columns of a series in which a row has a value."""
-    row, name, (unit, columns) = _row_and_series(table, rng, of_numbers=False)
+    row, name, (unit, columns) = _row_and_series(table, rng, numeric=False)
     said = rng.choice(columns)
     value = table.columns[said].values[row]
     chosen = tuple(c for c in columns if table.columns[c].values[row] == value)
@@ -159,12 +159,12 @@ def _header(form, table, row, name, chosen, cells, **words) -> Drawn:
 
 
 ALONG_ROWS: Drawers = {
-    "row_sum": (8, partial(_of_series, "SUM")),
-    "row_average": (4, partial(_of_series, "AVERAGE")),
-    "row_max": (3, partial(_of_series, "MAX")),
-    "row_min": (3, partial(_of_series, "MIN")),
-    "row_sum_two": (3, partial(_of_two, "SUM")),
-    "row_difference": (5, partial(_of_two, "DIFFERENCE")),
+    "row_sum": (8, partial(_draw_series, "SUM")),
+    "row_average": (4, partial(_draw_series, "AVERAGE")),
+    "row_max": (3, partial(_draw_series, "MAX")),
+    "row_min": (3, partial(_draw_series, "MIN")),
+    "row_sum_two": (3, partial(_draw_two, "SUM")),
+    "row_difference": (5, partial(_draw_two, "DIFFERENCE")),
     "row_days": (2, _days),
     "header": (10, _header_extreme),
     "header_like": (8, _header_like),

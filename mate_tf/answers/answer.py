@@ -188,7 +188,7 @@ class Answer:
         """
         if not isinstance(values, Mapping):
             raise ValueError(f"expected {name} to be an object, got {type(values).__name__}")
-        values = _of_first_version(values)
+        values = _upgraded(values)
         values.pop("answer", None)
         if missing := [key for key in ("items", "score") if key not in values]:
             raise ValueError(f"expected the keys {', '.join(missing)} in {name}, which lacks them")
@@ -200,7 +200,7 @@ class Answer:
         return dataclasses.replace(answer, alternatives=alternatives)
 
 
-def _of_first_version(values: Mapping[str, Any]) -> dict[str, Any]:
+def _upgraded(values: Mapping[str, Any]) -> dict[str, Any]:
     """Values with "items" and objects as "cells", where these were "answer" and pairs."""
     values = dict(values)
     if "items" in values or not isinstance(values.get("answer"), list):
@@ -299,9 +299,9 @@ def answer_of_cells(
     if aggregation == "NONE":
         return by_themselves
     operator = OPERATORS[aggregation]
-    if operator.of_two and len(cells) != 2:
+    if operator.takes_two and len(cells) != 2:
         return None
-    if not (operator.of_two or operator.along_row):
+    if not (operator.takes_two or operator.along_row):
         cells = tuple(cell for cell in cells if cell.row not in table.total_rows) or cells
     columns = [table.column(cell.column) for cell in cells]
     numbers = [column.numbers[cell.row] for column, cell in zip(columns, cells, strict=True)]
@@ -323,9 +323,9 @@ def answer_of_cells(
         given = [text for text in texts if text]
         count = float(len(given if aggregation == "COUNT" else set(given)))
         return computed(format_number(count), value=count)
-    if operator.of_numbers is not None:
+    if operator.compute is not None:
         units = [column.units[cell.row] for column, cell in zip(columns, cells, strict=True)]
-        if unlike := unlike_units(units, with_unknown=not operator.of_two):
+        if unlike := unlike_units(units, with_unknown=not operator.takes_two):
             several = " and ".join(unlike)
             note = f"no {kind.lower()} was computed, because the numbers are in {several}"
             has_number = any(number is not None for number in numbers)
@@ -335,13 +335,13 @@ def answer_of_cells(
             return None
         is_time = all(column.kind in ("duration", "time") for column in columns)
         return computed(clock_text(value) if is_time else format_number(value), value=value)
-    places = [cell.row for cell in cells], [cell.column for cell in cells]
+    indices = [cell.row for cell in cells], [cell.column for cell in cells]
     if operator.along_row:  # MAX or MIN; ranks are those of columns
         order = np.array(numbers, np.float64)  # NaN without a number
     elif facts is None:
         return None
     else:
-        order = np.where(facts.ranks[places] > 0, facts.ranks[places], np.nan)
+        order = np.where(facts.ranks[indices] > 0, facts.ranks[indices], np.nan)
     if kind in ("MAX", "MIN"):
         if np.isnan(order).all():
             return None
@@ -351,7 +351,7 @@ def answer_of_cells(
         is_equal = "yes" if texts[0] == texts[1] else "no"
         return computed(is_equal) if aggregation == "IS_EQUAL" else None
     assert facts is not None, "cells of two rows are compared by their ranks"
-    rows, column = places[0], _naming_column(cells, facts)
+    rows, column = indices[0], _naming_column(cells, facts)
     if aggregation in ("GREATER", "LESS"):
         first, second = order if aggregation == "GREATER" else -order
         return computed(table.rows[rows[int(second > first)]][column])
@@ -379,15 +379,15 @@ def _calculated(
 ) -> float | None:
     """The result of the cells with a number, or of two dates or times; None of too few."""
     given = [number for number in numbers if number is not None]
-    assert operator.of_numbers is not None
-    if len(given) >= (2 if operator.of_two else 1):
-        return operator.of_numbers(given)
-    if not operator.of_two:
+    assert operator.compute is not None
+    if len(given) >= (2 if operator.takes_two else 1):
+        return operator.compute(given)
+    if not operator.takes_two:
         return None
     values = [values_in_column(table, cell.column).get(cell.row) for cell in cells]
     if all(table.column(cell.column).kind == "time" for cell in cells):
         seconds = [value for value in values if isinstance(value, float)]
-        return operator.of_numbers(seconds) if len(seconds) == 2 else None
+        return operator.compute(seconds) if len(seconds) == 2 else None
     return _between(*(value if isinstance(value, Date) else None for value in values))
 
 

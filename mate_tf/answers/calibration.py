@@ -34,7 +34,7 @@ _WORDS = {  # signs, and the meanings of words that give them
 _KINDS = {  # signs, and the operators that give them
     "count": ("COUNT",),
     "sum or average": ("SUM", "AVERAGE", "ROW_SUM", "ROW_AVERAGE", "SHARE"),
-    "of two cells": tuple(name for name in OPERATORS if OPERATORS[name].of_two),
+    "of two cells": tuple(name for name in OPERATORS if OPERATORS[name].takes_two),
     "other operator": ("DISTINCT", "MAX", "MIN", "ROW_MAX", "ROW_MIN", "HEADER"),
     "yes or no": ("YES", "NO"),
 }

@@ -202,7 +202,7 @@ def _decode_table(
             number = max(round(float(np.maximum(probabilities, 0.0).sum())), 1)
         elif chosen == "NO":
             number = 0
-        elif OPERATORS[chosen].of_two:
+        elif OPERATORS[chosen].takes_two:
             # Of one column: outside the chosen one, cells have a probability of 0.
             threshold, number = np.inf, min(max(int((probabilities > 0.0).sum()), 1), 2)
         elif chosen == "NONE" and question is not None:
@@ -399,7 +399,7 @@ def likeliest_answer(probabilities: CellProbabilities, indices: np.ndarray) -> A
     answer = probabilities.answer_of(indices, score, likeliest)
     if answer is None:
         operator = OPERATORS[probabilities.operators[likeliest]]
-        if operator.of_two or operator.along_row:
+        if operator.takes_two or operator.along_row:
             indices = indices[probabilities.cells[indices].argmax()][np.newaxis]
         answer = probabilities.answer_of(indices, score, _NONE)
     assert answer is not None, "cells themselves are always an answer"

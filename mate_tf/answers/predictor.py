@@ -327,7 +327,7 @@ class Predictor:
         assert view.table is not None
         before = view.question.previous_coordinates
         choice = self._builder.choose_rows(view.table, view.question, [row for row, _ in before])
-        return view.of_rows(choice.rows, before)._replace(long=Long(view.table, choice))
+        return view.only_rows(choice.rows, before)._replace(long=Long(view.table, choice))
 
     def answer_prepared(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """Answers questions in their order, in batches of one padded length.
@@ -417,7 +417,7 @@ class Predictor:
 
     def _ask_rows(self, whole: View, rows: Sequence[int]) -> Answer:
         """The answer about other rows of a long table."""
-        one = self._prepared(whole.of_rows(rows, ()))
+        one = self._prepared(whole.only_rows(rows, ()))
         if not isinstance(one, Prepared):
             return no_answer()
         (answer,) = self._answer_batch([one])

@@ -95,11 +95,11 @@ class View(NamedTuple):
     question: Question
     long: Long | None = None  # the table from which the rows of `table` are chosen
 
-    def of_rows(self, rows: Sequence[int], marks: Coordinates) -> "View":
+    def only_rows(self, rows: Sequence[int], marks: Coordinates) -> "View":
         """The view of some rows of the table, with those of the marked cells that are in them."""
         assert self.table is not None
-        places = {row: place for place, row in enumerate(rows)}
-        marks = tuple((places[row], column) for row, column in marks if row in places)
+        kept = {row: index for index, row in enumerate(rows)}
+        marks = tuple((kept[row], column) for row, column in marks if row in kept)
         question = dataclasses.replace(self.question, previous_coordinates=marks)
         return self._replace(table=self.table.with_rows(rows), question=question)
 
@@ -121,7 +121,7 @@ def views_of(table: Table | None, question: Question) -> list[View]:
         return [whole]
     # What was computed from cells is in none of them: marks would lead to their column.
     is_computed = question.previous_answers not in ((), tuple(table.rows[r][c] for r, c in before))
-    return [whole.of_rows(rows, () if is_computed else before)._replace(rows=rows), whole]
+    return [whole.only_rows(rows, () if is_computed else before)._replace(rows=rows), whole]
 
 
 def _is_about_others(question: Question, table: Table, before: int) -> bool:
@@ -175,7 +175,7 @@ def put_together(
     is_of_all = answer.aggregation in _OF_ALL
     columns = {cell.column for cell in answer.cells}
     is_list = answer.aggregation != "NONE" or len(answer.cells) > 1
-    if not is_list or len(columns) != 1 or OPERATORS[answer.aggregation].of_two:
+    if not is_list or len(columns) != 1 or OPERATORS[answer.aggregation].takes_two:
         return _covering(answer, table, read, lacks_rows=is_of_all)
     (column,) = columns
     sizes = np.bincount(choice.kinds)

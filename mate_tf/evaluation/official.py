@@ -129,7 +129,7 @@ def read_official(task: str, directory: str | Path, split: str, pairs: _Pairs) -
     which in a passage. The split is "dev", "train" or "test". FileNotFoundError if the files are
     missing; ValueError if they are not as in the release, lack a question, or the task has none.
     """
-    read = _of_task(_READERS, task, "files for its scores")
+    read = _function_for(_READERS, task, "files for its scores")
     return read(Path(directory), split, list(pairs))
 
 
@@ -140,12 +140,12 @@ def write_official(task: str, path: str | Path, predictions: Mapping[str, Answer
     list. An answer that was not given is written as empty. ValueError if the task has no format, or
     an id does not suit it.
     """
-    lines = _of_task(_FORMATS, task, "format for answers")(predictions)
+    lines = _function_for(_FORMATS, task, "format for answers")(predictions)
     with complete_text_file(path) as file:
         file.writelines(f"{line}\n" for line in lines)
 
 
-def _of_task(functions: Mapping[str, Callable], task: str, what: str) -> Callable:
+def _function_for(functions: Mapping[str, Callable], task: str, what: str) -> Callable:
     if task not in functions:
         known = list(functions)
         raise ValueError(f"expected a task with an official {what}, one of {known}, got {task}")

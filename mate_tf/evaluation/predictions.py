@@ -272,8 +272,8 @@ def answers_table(answers: Iterable[ShownAnswer]) -> str:
     """A row for each answer, which may also be the list that JSON makes of it."""
     rows = []
     for question, gold, predicted, cells, is_right in answers:
-        places = ", ".join(f"({row}, {column})" for row, column in cells)
-        rows.append((question, gold, predicted, places, "yes" if is_right else "no"))
+        coordinates = ", ".join(f"({row}, {column})" for row, column in cells)
+        rows.append((question, gold, predicted, coordinates, "yes" if is_right else "no"))
     return _table(("question", "gold", "predicted", "cells (row, column)", "right"), rows)
 
 

@@ -134,13 +134,13 @@ def _score_class(prediction: Answer, question: Question, gold: _Gold) -> dict[st
 
 def _require_classes(matched: Iterable[tuple[Answer, Table, Question]]) -> None:
     """ValueError if no statement has a class: they were asked of a model without yes and no."""
-    of_statements = [
+    statements = [
         (prediction, question)
         for prediction, _, question in matched
         if prediction.answered and question.class_index is not None and not question.answers
     ]
-    if of_statements and all(_class_index(prediction) is None for prediction, _ in of_statements):
-        prediction, question = of_statements[0]
+    if statements and all(_class_index(prediction) is None for prediction, _ in statements):
+        prediction, question = statements[0]
         raise ValueError(
             f"expected the class of a classifier, or yes or no, got the answer '{prediction.text}' "
             f"(question '{question.question_id}')"

@@ -121,7 +121,7 @@ def _rules(original: bool) -> _Rules:
             r"(?:\.\d+|\d+(?:,\d\d\d)*(?:\.\d*)?)"
         ),
         words={word: float(n) for words in (CARDINALS, ordinals) for n, word in enumerate(words)},
-        dates=[list(map(re.compile, of_words)) for of_words in dates],
+        dates=[list(map(re.compile, patterns)) for patterns in dates],
         years=range(1700, 2017) if original else range(1, 10_000),
         lone_years=range(1700, 2017) if original else range(1500, 2101),
         year_of_none=1900 if original else 2000,

@@ -396,7 +396,7 @@ class TableEncoder(keras.layers.Layer):
         training = bool(training)
         features = TokenFeatures.of(features)
         hidden_states = self.embedding(features, training=training)  # [B, G + S, D]
-        intermediates = {"embedding": self._of_tokens(hidden_states)}
+        intermediates = {"embedding": self._token_states(hidden_states)}
         # Orders and masks depend only on the ids, so all layers share them.
         plan = self.blocks[0].attention.plan(features, training)
         shared = one_graph(self.blocks, plan) if many_lengths() and not training else None
@@ -408,15 +408,15 @@ class TableEncoder(keras.layers.Layer):
                 hidden_states = shared(block, hidden_states)
             else:
                 hidden_states = block(hidden_states, plan=plan, training=training)
-            intermediates[f"layer_{index}"] = self._of_tokens(hidden_states)
-        sequence_output = self._of_tokens(hidden_states)
+            intermediates[f"layer_{index}"] = self._token_states(hidden_states)
+        sequence_output = self._token_states(hidden_states)
         return EncoderOutput(
             sequence_output=sequence_output,
             pooled_output=self.pooler(sequence_output[:, 0]),
             intermediates=intermediates if return_intermediates else {},
         )
 
-    def _of_tokens(self, hidden_states: tf.Tensor) -> tf.Tensor:
+    def _token_states(self, hidden_states: tf.Tensor) -> tf.Tensor:
         """Cuts the global tokens off: [B, G + S, D] to [B, S, D]."""
         attention = self.config.attention
         if not isinstance(attention, TableETCConfig):

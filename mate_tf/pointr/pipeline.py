@@ -315,7 +315,7 @@ def answers_report(
         part.replace(" ", "_"): frozenset(id_ for id_ in locations if locations[id_] == part)
         for part in get_args(Location)
     }
-    official = Official(parts={part: of_part for part, of_part in ids.items() if of_part})
+    official = Official(parts={part: questions for part, questions in ids.items() if questions})
     if source.task == "HYBRIDQA":
         with contextlib.suppress(FileNotFoundError):  # the release's reference
             official = read_official(source.task, source.directory, source.splits[name], scored)

@@ -83,12 +83,12 @@ def read_delimited_rows(source: Source) -> Rows:
         delimiter = " "
         assumed.append("The columns are separated by blanks.")
     elif delimiter is None and (rows := _cut_by_rule(text)):
-        return _of_lines(rows, "The columns are as wide as the dashes below their names.")
+        return _as_rows(rows, "The columns are as wide as the dashes below their names.")
     elif delimiter is None:
         delimiter = _find_delimiter(text, usual)
         if delimiter in ("", " ") and (rows := cut_by_blanks(text)):
             how = "two or more blanks" if delimiter else "places that are blank in all lines"
-            return _of_lines(rows, f"The columns are separated by {how}.")
+            return _as_rows(rows, f"The columns are separated by {how}.")
         if delimiter == " ":
             apart, how = (_APART, "two or more ") if _APART.search(text) else (_BLANK, "")
             lines = (
@@ -161,7 +161,7 @@ def _check_thousands(rows: list[list[Any]], numbers: list[int], name: str) -> No
         )
 
 
-def _of_lines(rows: list[list[str]], assumed: str) -> Rows:
+def _as_rows(rows: list[list[str]], assumed: str) -> Rows:
     numbers = [number for number, row in enumerate(rows, start=1) if row]
     return Rows(list(filter(None, rows)), numbers, "line", is_ragged=True, assumed=[assumed])
 

@@ -340,9 +340,9 @@ def _read_content(content: bytes, name: str, options: ReadOptions) -> Table:
     options.check(kind, f"'{name}'")
     if FORMATS[kind].in_sandbox and not sandbox.is_inside:
         return read_in_sandbox(content, name, options)
-    of_kind = (options.delimiter, options.sheet, options.which, options.show_hidden)
+    format_options = (options.delimiter, options.sheet, options.which, options.show_hidden)
     with _broken_named(FORMATS[kind].title, name):
-        rows = FORMATS[kind].read(Source(name, content, text, ending, *of_kind))
+        rows = FORMATS[kind].read(Source(name, content, text, ending, *format_options))
     rows.name = name
     # A few bytes of a file may say that a text stands in all cells.
     cells = itertools.chain.from_iterable(rows.rows)

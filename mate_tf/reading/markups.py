@@ -211,7 +211,7 @@ def read_box_rows(source: Source) -> Rows:
     rows = [row for body in parts for row in body]
     if is_wrapped:
         columns = (zip(*body, strict=True) for body in filter(None, parts))
-        rows = [[" ".join(filter(None, cells)) for cells in of_row] for of_row in columns]
+        rows = [[" ".join(filter(None, cells)) for cells in row] for row in columns]
     kept = [row for row in rows if not all(map(_HIDDEN.fullmatch, row)) or not any(row)]
     if len(kept) < len(rows) and not is_wrapped:
         assumed.append("Some rows are left out where the table was printed.")

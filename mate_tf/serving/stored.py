@@ -181,7 +181,7 @@ def published_model(
         raise FileNotFoundError(
             f"expected the vocabulary of {path} at {vocab_file}, found none; name its vocab_file"
         )
-    task_config = task_config or _of_any_table(described)
+    task_config = task_config or _for_any_table(described)
     answering_kind(task_config)
     original = FeatureConfig(original_conversion=True)
     return StoredModel(
@@ -195,7 +195,7 @@ def published_model(
     )
 
 
-def _of_any_table(task_config: Any) -> Any:
+def _for_any_table(task_config: Any) -> Any:
     """The options with as many rows and columns as ours allow by default."""
     limits = ("max_num_rows", "max_num_columns")
     fields = (it for it in dataclasses.fields(task_config) if it.name in limits)

@@ -330,7 +330,7 @@ def cell_answers(
     def is_one_of(*chosen: str) -> tf.Tensor:
         return tf.gather(tf.constant([name in chosen for name in names]), likeliest)  # [B]
 
-    is_of_two = is_one_of(*(name for name in names if OPERATORS[name].of_two))  # [B]
+    takes_two = is_one_of(*(name for name in names if OPERATORS[name].takes_two))  # [B]
     if "row_scores" in outputs:
         is_along = is_one_of(*(name for name in names if OPERATORS[name].along_row))[:, tf.newaxis]
         scores = _mean_by_cell(tokens, shape, outputs["row_scores"])
@@ -340,11 +340,11 @@ def cell_answers(
 
     above, number = tf.zeros_like(probabilities, tf.bool), 1.0
     if not config.cell_cross_entropy:
-        above = (probabilities > SELECTION_THRESHOLD) & ~is_of_two[:, tf.newaxis]
+        above = (probabilities > SELECTION_THRESHOLD) & ~takes_two[:, tf.newaxis]
         expected = tf.round(tf.reduce_sum(tf.maximum(probabilities, 0.0), axis=1))
         possible = tf.math.count_nonzero(probabilities > 0.0, axis=1, dtype=tf.float64)
         num_cells = tf.clip_by_value(possible, 1.0, 2.0)
-        number = tf.where(is_of_two, num_cells, tf.ones_like(num_cells))
+        number = tf.where(takes_two, num_cells, tf.ones_like(num_cells))
         number = tf.where(is_one_of("COUNT"), tf.maximum(expected, 1.0), number)
         number = tf.where(is_one_of("NO"), tf.zeros_like(number), number)[:, tf.newaxis]
     order = tf.argsort(probabilities, direction="DESCENDING", stable=True)

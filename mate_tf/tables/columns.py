@@ -192,8 +192,8 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     are_texts = _VERSION if are_versions else _RECORD if _RECORD_NAME.search(name.lower()) else None
     if are_texts:
         cells = [Cell(cell.text) if are_texts.fullmatch(cell.text) else cell for cell in cells]
-    decimal, of_numbers = _decimal_sign(cells, name)
-    day_first, of_dates = _order_of_dates(cells, name)
+    decimal, number_notes = _decimal_sign(cells, name)
+    day_first, date_notes = _order_of_dates(cells, name)
     convention = Convention(decimal, day_first, _has_multiples(cells, texts))
     pairs = [number_of(cell, convention) for cell in cells]
     numbers, units = [number for number, _ in pairs], [unit for _, unit in pairs]
@@ -212,7 +212,7 @@ def read_column(texts: Sequence[str], name: str = "") -> Column:
     if kind == "duration":
         numbers = [value if isinstance(value, float) else None for value in values]
         units = [""] * len(cells)
-    assumed = of_numbers if kind == "number" else of_dates if kind == "date" else []
+    assumed = number_notes if kind == "number" else date_notes if kind == "date" else []
     named = _named(name)
     if kind == "number":
         if numbers != as_written:

@@ -61,10 +61,10 @@ def marked_table_html(
     question was `asked` about them, or None is given.
     """
     outlined = set(chosen)
-    of_numbers = [table.column(index).kind == "number" for index in range(len(table.header))]
+    is_numeric = [table.column(index).kind == "number" for index in range(len(table.header))]
 
     def cell(row: int, column: int, text: str) -> str:
-        kinds = ["chosen"] * ((row, column) in outlined) + ["number"] * of_numbers[column]
+        kinds = ["chosen"] * ((row, column) in outlined) + ["number"] * is_numeric[column]
         given = f' class="{" ".join(kinds)}"' if kinds else ""
         if row < 0:
             return _cell("th", text, marks.get((row, column)), f'{given} scope="col"')

@@ -16,22 +16,22 @@ class Operator(NamedTuple):
         source: stands before the cells that an answer comes from: "sum of".
         terms: stand before, between and after the cells' texts; {} is how many there are. None
             where they are not shown as terms.
-        of_numbers: the result of the cells' numbers, one at least; None where the texts, ranks or
+        compute: the result of the cells' numbers, one at least; None where the texts, ranks or
             dates of the cells decide (mate_tf/answers/answer.py).
-        of_two: whether it takes exactly two cells.
+        takes_two: whether it takes exactly two cells.
         along_row: whether it takes cells of one row, and not of one column.
         needs_cells: whether there is no answer without cells.
     """
 
     source: str
     terms: tuple[str, str, str] | None = None
-    of_numbers: Callable[[Sequence[float]], float] | None = None
-    of_two: bool = False
+    compute: Callable[[Sequence[float]], float] | None = None
+    takes_two: bool = False
     along_row: bool = False
     needs_cells: bool = True
 
 
-_COMPARED = Operator("comparison of", of_two=True)
+_COMPARED = Operator("comparison of", takes_two=True)
 ABSENT = "ABSENT"  # the table does not answer the question
 OPERATORS: dict[str, Operator] = {
     "NONE": Operator("read from"),
@@ -45,7 +45,7 @@ OPERATORS: dict[str, Operator] = {
         "difference of",
         ("difference of ", " and ", ""),
         lambda pair: abs(pair[0] - pair[1]),
-        of_two=True,
+        takes_two=True,
     ),
     # Which of the two, by what their rows are called; yes or no.
     **dict.fromkeys(("GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL"), _COMPARED),

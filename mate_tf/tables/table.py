@@ -419,8 +419,8 @@ def _read_totals(table: Table) -> tuple[tuple[int, ...], tuple[str, ...]]:
     columns = enumerate(map(table.column, range(table.num_columns)))
     numbers = {i: column.numbers for i, column in columns if column.kind in ("number", "duration")}
     if is_nameless and not named and not by_row and all(row[0].strip() for row in rows[:-1]):
-        of_last = [(row[-1], sum(it or 0.0 for it in row[:-1])) for row in numbers.values()]
-        if of_last and all(last and _is_same(last, total, "", 0) for last, total in of_last):
+        sums = [(row[-1], sum(it or 0.0 for it in row[:-1])) for row in numbers.values()]
+        if sums and all(last and _is_same(last, total, "", 0) for last, total in sums):
             named = [len(rows) - 1]
     totals, unlike = _sums(rows, numbers, named)
     others = [row for row in range(len(rows)) if row not in totals and row not in by_row]

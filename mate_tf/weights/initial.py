@@ -363,13 +363,13 @@ def load_run(
     stored = run_weights(directory)
     config = read_json_object(directory / _CONFIG)
     check_num_heads(model, config["encoder"].get("num_heads"), directory / _CONFIG)
-    of_variables = {id(variable): name for name, variable in variables_by_name(model).items()}
+    variable_names = {id(variable): name for name, variable in variables_by_name(model).items()}
     # An encoder alone is a part of the run's model.
     prefix = "encoder/" if encoder_of(model) is model else ""
     names = {
-        prefix + path: of_variables[id(variable)]
+        prefix + path: variable_names[id(variable)]
         for path, variable in weights_by_path(model).items()
-        if id(variable) in of_variables
+        if id(variable) in variable_names
     }
     tensors = {}
     for path, tensor in stored.weights.items():
@@ -439,7 +439,7 @@ def assign_variables(
             continue
         value = np.asarray(tensors[stored](), np.float32)
         if name.endswith(_OF_OPERATORS) and len(value) == len(operators):
-            value = _of_known_operators(model, value, operators, variable.numpy())
+            value = _known_operator_rows(model, value, operators, variable.numpy())
         variable.assign(_fitted(name, value, variable, is_bert, source))
         loaded.append(name)
     without = new + reset
@@ -510,7 +510,7 @@ def _fitted(
     )
 
 
-def _of_known_operators(
+def _known_operator_rows(
     model: keras.layers.Layer, value: np.ndarray, operators: Sequence[str], start: np.ndarray
 ) -> np.ndarray:
     """The rows of an aggregation head, [A] or [A, D], in the order of the model's operators.

@@ -252,14 +252,14 @@ ROWS = Table.from_rows(
 )
 
 
-def of_rows(aggregation, places, table=ROWS):
+def computed(aggregation, places, table=ROWS):
     cells = tuple(SelectedCell(row, col, table.rows[row][col], 0.9) for row, col in places)
     return answer_of_cells(table, cells, aggregation, 0.5)
 
 
 @stored_cases("aggregation, places, items, value")
 def test_what_is_computed_of_shares_and_along_a_row(aggregation, places, items, value):
-    answer = of_rows(aggregation, places)
+    answer = computed(aggregation, places)
     if items is None:
         assert answer is None
         return
@@ -279,14 +279,14 @@ def test_what_is_computed_of_shares_and_along_a_row(aggregation, places, items, 
     ([("A", "$5"), ("B", "€5")], [(0, 1)], None),
 )
 def test_a_share_is_of_the_column_without_totals(rows, places, share):
-    answer = of_rows("SHARE", places, Table(("name", "number"), tuple(rows)))
+    answer = computed("SHARE", places, Table(("name", "number"), tuple(rows)))
     assert (answer and answer.value) == share
 
 
 def test_numbers_of_a_row_with_unlike_units_are_not_added():
     table = Table(("name", "a", "b"), (("A", "$5", "€7"), ("B", "$2", "€5")))
     for aggregation in ("ROW_SUM", "ROW_AVERAGE", "ROW_DIFFERENCE"):
-        answer = of_rows(aggregation, [(0, 1), (0, 2)], table)
+        answer = computed(aggregation, [(0, 1), (0, 2)], table)
         assert (answer.aggregation, answer.items) == ("NONE", ("$5", "€7"))
         name = aggregation.removeprefix("ROW_").lower()
         assert answer.note == f"no {name} was computed, because the numbers are in $ and €"

@@ -64,7 +64,7 @@ def test_a_models_outputs_are_read_in_its_own_order(median, operators):
     config = TableQAConfig(operators=operators, select_one_column=False)
     names = [name for name in operators if name not in ("NONE", "ABSENT")]
     # Of three cells nothing is computed that takes two or their ranks.
-    expected = [name for name in names if OPERATORS[name].of_numbers and not OPERATORS[name].of_two]
+    expected = [name for name in names if OPERATORS[name].compute and not OPERATORS[name].takes_two]
     assert [decoded(config, name).aggregation for name in expected] == expected
     if "ABSENT" in operators:
         assert decoded(config, "ABSENT").absent

@@ -390,8 +390,8 @@ class Dense(ByGroups):
             in_window = window_pairs(features, group.sort_by, attention)
             if in_window is not None:
                 mask &= in_window
-            of_group = None if heads.relations_of(group) is None else relations
-            plans.append(DensePlan(mask[:, None], of_group, bias))
+            group_relations = None if heads.relations_of(group) is None else relations
+            plans.append(DensePlan(mask[:, None], group_relations, bias))
         return tuple(plans)
 
     def attend_group(self, inputs: GroupInputs, plan: DensePlan) -> tf.Tensor:
