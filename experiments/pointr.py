@@ -36,6 +36,7 @@ from absl import flags
 from experiments import program
 from mate_tf.command_line import arguments
 from mate_tf.command_line.arguments import say
+from mate_tf.datasets.tasks import TASKS
 
 _DEVICES = program.define_flags(arguments.add_training_devices)
 _CONFIG = flags.DEFINE_string(
@@ -50,7 +51,8 @@ _ARCHITECTURE = flags.DEFINE_string(
 _STAGE = flags.DEFINE_enum(
     "stage", "all", ["all", "create", "clozes", "point", "read", "evaluate"], "what to do"
 )
-_TASK = flags.DEFINE_enum("task", "HYBRIDQA", ["HYBRIDQA", "LINKED_JSONL"], "what the input is")
+_LINKED = [name for name, task in TASKS.items() if task.is_linked]
+_TASK = flags.DEFINE_enum("task", "HYBRIDQA", _LINKED, "what the input is")
 _INPUT = flags.DEFINE_string("input_dir", None, "folder with the data set", required=True)
 _OUTPUT = flags.DEFINE_string("output_dir", None, "folder to write to", required=True)
 _VOCAB = flags.DEFINE_string("vocab_file", None, "BERT's or TAPAS's vocabulary", required=True)

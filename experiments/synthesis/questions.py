@@ -36,7 +36,7 @@ from mate_tf.dataclass_json import require
 from mate_tf.features.numeric import Date
 from mate_tf.features.wordpiece import Wordpiece
 from mate_tf.reading.text_files import read_text
-from mate_tf.tables.operators import ABSENT
+from mate_tf.tables.operators import ABSENT, OPERATORS
 from mate_tf.tables.table import Question, Table
 
 _ATTEMPTS = 3  # for each question, each time with another operation
@@ -261,9 +261,9 @@ def _result(drawn: Drawn, table: TypedTable) -> float:
         return float(len(drawn.rows))
     values = [table.columns[column].values[row] for row, column in drawn.coordinates]
     numbers = [days_of(value) if isinstance(value, Date) else float(value) for value in values]  # type: ignore[arg-type]
-    if operator == "DIFFERENCE":
-        return abs(numbers[0] - numbers[1])
-    return sum(numbers) / (len(numbers) if operator == "AVERAGE" else 1)
+    compute = OPERATORS[operator].compute
+    assert compute is not None, operator
+    return compute(numbers)
 
 
 def phrase(drawn: Drawn, table: TypedTable, rng: random.Random, held_out: bool = False) -> str:

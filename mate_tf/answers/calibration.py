@@ -31,13 +31,7 @@ _WORDS = {  # signs, and the meanings of words that give them
     "asks for a difference": ("difference", "than"),
     "asks for one of two": ("or",),
 }
-_KINDS = {  # signs, and the operators that give them
-    "count": ("COUNT",),
-    "sum or average": ("SUM", "AVERAGE", "ROW_SUM", "ROW_AVERAGE", "SHARE"),
-    "of two cells": tuple(name for name in OPERATORS if OPERATORS[name].takes_two),
-    "other operator": ("DISTINCT", "MAX", "MIN", "ROW_MAX", "ROW_MIN", "HEADER"),
-    "yes or no": ("YES", "NO"),
-}
+_KINDS = ("count", "sum or average", "of two cells", "other operator", "yes or no")  # of operators
 SIGNS = (
     *_KINDS,
     *("several cells", "count of one cell", "least cell", "ahead of the next answer"),
@@ -167,7 +161,7 @@ def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, fl
         ahead = float(_logits(answer.score)) - float(_logits(answer.alternatives[0].score))
     rows, columns = (0, 0) if table is None else (table.num_rows, table.num_columns)
     values = [
-        *(float(aggregation in operators) for operators in _KINDS.values()),
+        *(float(OPERATORS[aggregation].sign == sign) for sign in _KINDS),
         float(aggregation == "NONE" and len(scores) > 1),
         float(aggregation == "COUNT" and len(scores) == 1),
         _near(_logits(min(scores, default=0.5))),

@@ -43,9 +43,6 @@ from mate_tf.task_configs import TableQAConfig
 
 SELECTION_THRESHOLD = 0.5  # a more probable cell is part of the answer
 SURE = 0.8  # and so it is whatever the words say of the number of cells or of the row
-# By operator, how many conditions suffice: one where cells are counted, two where they are added
-# up; 0 needs a value to be beyond.
-_FEWEST = {"NONE": 0, "SUM": 2, "AVERAGE": 2, "COUNT": 1}
 _NONE = TAPAS_OPERATORS.index("NONE")  # of any model
 # What `decode_cells` reads; a model may lack all but the first.
 OUTPUTS = (
@@ -214,8 +211,9 @@ def _decode_table(
                     for values in (probabilities, in_columns, with_columns):
                         values.flat[named] = values.flat[named[::-1]]
     selected = select_cells(probabilities, threshold, number)  # [R, C]
-    if facts is not None and question is not None and not row_from and chosen in _FEWEST:
-        rows = rows_of_all(question, facts, _FEWEST[chosen])
+    conditions = OPERATORS[chosen].conditions
+    if facts is not None and question is not None and not row_from and conditions is not None:
+        rows = rows_of_all(question, facts, conditions)
         if rows is not None:
             column = probabilities.argmax() % table.num_columns
             meets_all = rows[:, np.newaxis] & (np.arange(table.num_columns) == column)

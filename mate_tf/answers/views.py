@@ -36,7 +36,6 @@ from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Coordinates, Question, Table, check_coordinates
 
 _FEW, _MOST = 0.25, 0.7  # of a kind that the model selects
-_OF_ALL = ("COUNT", "DISTINCT", "SUM", "AVERAGE")  # others are about the extremes, which are read
 _NAMED = 0.5  # the share of a column's name that the question has
 _KIND_BONUS = 0.6  # what the kind of a column adds to that where its value is asked about
 _RANKED = 0.6  # the share of a column's cells that have a value
@@ -172,11 +171,11 @@ def put_together(
     """
     selected, read = np.zeros((2, table.num_rows), bool)  # [R]
     read[list(choice.rows)] = True
-    is_of_all = answer.aggregation in _OF_ALL
+    operator = OPERATORS[answer.aggregation]
     columns = {cell.column for cell in answer.cells}
     is_list = answer.aggregation != "NONE" or len(answer.cells) > 1
-    if not is_list or len(columns) != 1 or OPERATORS[answer.aggregation].takes_two:
-        return _covering(answer, table, read, lacks_rows=is_of_all)
+    if not is_list or len(columns) != 1 or operator.takes_two:
+        return _covering(answer, table, read, lacks_rows=operator.needs_every_row)
     (column,) = columns
     sizes = np.bincount(choice.kinds)
     own = {cell.row: cell for cell in answer.cells}
@@ -187,7 +186,7 @@ def put_together(
         is_clear = (num_read < sizes) & (shares >= _MOST)  # its other rows are like those read
         is_open = (num_read < sizes) & ~is_clear & (shares > (_FEW if is_clear.any() else 0.0))
         unread = np.flatnonzero(is_open[choice.kinds] & ~read)
-        if not is_of_all or not len(unread) or is_late():
+        if not operator.needs_every_row or not len(unread) or is_late():
             break
         window = unread[: choice.capacity].tolist()
         read[window] = True
@@ -204,7 +203,8 @@ def put_together(
     if computed is not None:
         names = ("items", "cells", "value", "number", "note")
         answer = dataclasses.replace(answer, **{name: getattr(computed, name) for name in names})
-    return _covering(answer, table, read, lacks_rows=is_of_all and len(unread) > 0)
+    lacks_rows = operator.needs_every_row and len(unread) > 0
+    return _covering(answer, table, read, lacks_rows)
 
 
 def _covering(answer: Answer, table: Table, read: np.ndarray, lacks_rows: bool) -> Answer:

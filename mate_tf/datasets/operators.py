@@ -474,10 +474,11 @@ def derive_from_cells(
     is_along &= len(coordinates) > 1
     results = {"NONE": given[0]} if len(given) == len(texts) else {}
     if results and len(texts) > 1:
-        results |= {"SUM": math.fsum(given), "AVERAGE": math.fsum(given) / len(given)}
-        results |= {"MAX": max(given), "MIN": min(given)}
-        if len(texts) == 2:
-            results["DIFFERENCE"] = abs(given[0] - given[1])
+        extremes = {"MAX": max, "MIN": min}
+        for name, operator in OPERATORS.items():
+            compute = extremes.get(name, operator.compute)
+            if compute and not operator.along_row and (len(texts) == 2 or not operator.takes_two):
+                results[name] = compute(given)
     results |= {"COUNT": float(len(texts)), "DISTINCT": float(len(set(texts)))}
     for name, result in results.items():
         if math.isclose(result, number, rel_tol=1e-6, abs_tol=1e-6):

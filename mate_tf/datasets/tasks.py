@@ -193,6 +193,7 @@ class Task(NamedTuple):
         expand: as hybridqa.expand_cells; None if the reader yields the table to convert.
         has_tables: whether its questions are about tables.
         has_original: whether the reader takes `original`, to read as the authors' release does.
+        in_sequences: whether its questions follow each other, and are scored so.
     """
 
     read: Callable[..., Pairs]
@@ -201,6 +202,12 @@ class Task(NamedTuple):
     expand: Callable[..., Any] | None = None
     has_tables: bool = True
     has_original: bool = True
+    in_sequences: bool = False
+
+    @property
+    def is_linked(self) -> bool:
+        """Whether cells link to passages."""
+        return self.expand is not None
 
 
 def folders(directory: str) -> list[Path]:
@@ -236,7 +243,7 @@ def _supervise_stated(table, question: Question, strict: bool, original: bool) -
 _SPLITS = ("train", "dev", "test")
 TASKS = {
     "WTQ": Task(read_wtq, _SPLITS, supervise),
-    "SQA": Task(read_sqa, _SPLITS, check_supervision),
+    "SQA": Task(read_sqa, _SPLITS, check_supervision, in_sequences=True),
     "WIKISQL": Task(functools.partial(read_wikisql, supervised=False), _SPLITS, supervise),
     "WIKISQL_SUPERVISED": Task(read_wikisql, _SPLITS, check_supervision),
     "TABFACT": Task(read_tabfact, (*_SPLITS, "simple_test", "complex_test", "small_test")),

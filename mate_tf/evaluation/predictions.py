@@ -65,11 +65,12 @@ def answer_asked(
     """Yields each table and question with its answer, or with the error why there is none.
 
     With the history "predicted" the model's own answers come before a question of a sequence, with
-    "gold", by default for all tasks but SQA, those that the data has. `pairs` are asked in place of
-    those of `asked`.
+    "gold", by default for tasks without sequences, those that the data has. `pairs` are asked in
+    place of those of `asked`.
     """
     pairs = asked.pairs if pairs is None else pairs
-    if (history or ("predicted" if asked.task == "SQA" else "gold")) == "predicted":
+    history = history or ("predicted" if TASKS[asked.task].in_sequences else "gold")
+    if history == "predicted":
         return answer_sequences(predictor.answer_all, pairs)
     return iter(predictor.answer_all(pairs))
 

@@ -10,7 +10,7 @@ import dataclasses
 import re
 import string
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -27,7 +27,6 @@ from mate_tf.tables.table import Coordinates, Question, Table
 _Scores = Sequence[float] | np.ndarray
 _Correct = Sequence[bool] | np.ndarray
 _HITS_AT = (1, 3, 5)
-_LINKED = ("HYBRIDQA", "LINKED_JSONL")  # of tables whose cells link to passages
 _Gold = Sequence[str | Denotation]
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
@@ -82,7 +81,7 @@ def score(
         for prediction, _, question in matched
     }
     metrics = _means(scores)
-    if task == "SQA":
+    if TASKS[task].in_sequences:
         correct = {id_: bool(question_scores["all"]) for id_, question_scores in scores.items()}
         metrics |= sequence_accuracies(correct)
     for part, ids in official.parts.items():
@@ -109,7 +108,11 @@ def _scores(
     if task not in TASKS:
         raise ValueError(f"expected a task of {list(TASKS)}, got {task!r}")
     gold = question.answers if gold is None else gold
-    scores = _OF_TASKS.get(task, _score_stated)(prediction, question, gold)
+    if TASKS[task].in_sequences:
+        scores = _score_sequential(prediction, question, gold)
+    else:
+        one = _score_text if TASKS[task].is_linked else _score_stated
+        scores = one(prediction, question, gold)
     for k in hits:
         scores[f"hits_at_{k}"] = hits_at(k, prediction.ranked_cells, question.answer_coordinates)
     return dict.fromkeys(scores, 0.0) if prediction.error else scores
@@ -179,13 +182,6 @@ def _score_text(prediction: Answer, question: Question, gold: _Gold) -> dict[str
     }
 
 
-# Of tasks that have other scores than their questions' answers or classes.
-_OF_TASKS: Mapping[str, Callable[[Answer, Question, _Gold], dict[str, float]]] = {
-    "SQA": _score_sequential,
-    **dict.fromkeys(_LINKED, _score_text),
-}
-
-
 def _require_gold(has_gold: bool, question: Question) -> None:
     if not has_gold:
         raise ValueError(
@@ -196,7 +192,7 @@ def _require_gold(has_gold: bool, question: Question) -> None:
 
 def _hits_at(task: str, predictions: Sequence[Answer]) -> list[int]:
     """The k of Hits@k that there are enough alternatives for."""
-    if task not in _LINKED or not any(prediction.cells for prediction in predictions):
+    if not TASKS[task].is_linked or not any(prediction.cells for prediction in predictions):
         return []
     # The alternatives of an answer that was not given begin with it.
     most = max(prediction.answered + len(prediction.alternatives) for prediction in predictions)

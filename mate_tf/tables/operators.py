@@ -6,7 +6,7 @@ A new operator on numbers is one entry. A model knows those that its config name
 import math
 import statistics
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Operator(NamedTuple):
@@ -21,6 +21,10 @@ class Operator(NamedTuple):
         takes_two: whether it takes exactly two cells.
         along_row: whether it takes cells of one row, and not of one column.
         needs_cells: whether there is no answer without cells.
+        needs_every_row: whether a row that was not read may change the result.
+        conditions: how many conditions in words suffice to choose its cells by them, where 0 stands
+            for a value that cells are beyond; None if words do not choose them.
+        sign: the sign that it gives to the calibration of scores (mate_tf/answers/calibration.py).
     """
 
     source: str
@@ -29,16 +33,27 @@ class Operator(NamedTuple):
     takes_two: bool = False
     along_row: bool = False
     needs_cells: bool = True
+    needs_every_row: bool = False
+    conditions: int | None = None
+    sign: str | None = "other operator"
 
 
-_COMPARED = Operator("comparison of", takes_two=True)
+_OF_TWO = "of two cells"  # a sign
+_ADDED: dict[str, Any] = {"needs_every_row": True, "sign": "sum or average"}
+_COMPARED = Operator("comparison of", takes_two=True, sign=_OF_TWO)
 ABSENT = "ABSENT"  # the table does not answer the question
 OPERATORS: dict[str, Operator] = {
-    "NONE": Operator("read from"),
-    "SUM": Operator("sum of", ("", " + ", ""), math.fsum),
-    "AVERAGE": Operator("average of", ("(", " + ", ") ÷ {}"), statistics.fmean),
-    "COUNT": Operator("count of", ("rows ", ", ", "")),
-    "DISTINCT": Operator("different texts of", ("different ones of ", ", ", "")),
+    "NONE": Operator("read from", conditions=0, sign=None),
+    "SUM": Operator("sum of", ("", " + ", ""), math.fsum, conditions=2, **_ADDED),
+    "AVERAGE": Operator(
+        "average of", ("(", " + ", ") ÷ {}"), statistics.fmean, conditions=2, **_ADDED
+    ),
+    "COUNT": Operator(
+        "count of", ("rows ", ", ", ""), needs_every_row=True, conditions=1, sign="count"
+    ),
+    "DISTINCT": Operator(
+        "different texts of", ("different ones of ", ", ", ""), needs_every_row=True
+    ),
     "MAX": Operator("largest of", ("largest of ", ", ", "")),
     "MIN": Operator("smallest of", ("smallest of ", ", ", "")),
     "DIFFERENCE": Operator(
@@ -46,18 +61,18 @@ OPERATORS: dict[str, Operator] = {
         ("difference of ", " and ", ""),
         lambda pair: abs(pair[0] - pair[1]),
         takes_two=True,
+        sign=_OF_TWO,
     ),
     # Which of the two, by what their rows are called; yes or no.
     **dict.fromkeys(("GREATER", "LESS", "IS_GREATER", "IS_LESS", "IS_EQUAL"), _COMPARED),
-    ABSENT: Operator("not in", needs_cells=False),
+    ABSENT: Operator("not in", needs_cells=False, sign=None),
     # Whether something holds, by the cells that show it; a NO may have none.
-    "YES": Operator("shown by", needs_cells=False),
-    "NO": Operator("shown by", needs_cells=False),
+    **dict.fromkeys(("YES", "NO"), Operator("shown by", needs_cells=False, sign="yes or no")),
     "HEADER": Operator("column of", along_row=True),
-    "SHARE": Operator("share in percent of", ("", " + ", " of the whole column")),
+    "SHARE": Operator("share in percent of", ("", " + ", " of the whole column"), **_ADDED),
 }
 OPERATORS |= {
-    f"ROW_{name}": OPERATORS[name]._replace(along_row=True)
+    f"ROW_{name}": OPERATORS[name]._replace(along_row=True, needs_every_row=False, conditions=None)
     for name in ("SUM", "AVERAGE", "MAX", "MIN", "DIFFERENCE")
 }
 TAPAS_OPERATORS = ("NONE", "SUM", "AVERAGE", "COUNT")

@@ -54,8 +54,6 @@ from mate_tf.training.examples import (
 )
 from mate_tf.weights.folder import KNOWN_QUESTIONS
 
-# The score by which the best evaluation is chosen, where it is not the denotation accuracy.
-_BEST_BY = {"SQA": "all", "HYBRIDQA": "hits_at_1", "LINKED_JSONL": "hits_at_1"}
 _NUMBERS = ("answer", "numeric_values", "numeric_values_scale")
 _TASK_FEATURES = ("question_id", "label_ids", "aggregation_function_id", *_NUMBERS)
 
@@ -205,8 +203,10 @@ def table_qa_evaluation(
             return loss | _record_scores(predictions, operators, pairs) | texts
         return loss | score(task, predictions, pairs) | texts
 
-    best_by = "cell_accuracy" if from_records else _BEST_BY.get(task, "denotation_accuracy")
-    return Evaluation(evaluate, best_by)
+    if from_records:
+        return Evaluation(evaluate, "cell_accuracy")
+    by_cells = "hits_at_1" if TASKS[task].is_linked else "denotation_accuracy"
+    return Evaluation(evaluate, "all" if TASKS[task].in_sequences else by_cells)
 
 
 @contextlib.contextmanager

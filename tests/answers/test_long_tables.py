@@ -95,6 +95,8 @@ def reading(kept, aggregation="COUNT"):
     # A part of a kind: the others are read, as long as there is time.
     (lambda row: row % 4 and row % 3 == 0, "COUNT", False, "25", 80, "sure"),
     (lambda row: row % 4 and row % 3 == 0, "COUNT", True, "5", 20, "not sure"),
+    (lambda row: row % 4 and row % 3 == 0, "SHARE", False, "25.2727272727", 80, "sure"),
+    (lambda row: row % 4 and row % 3 == 0, "SHARE", True, "1.0303030303", 20, "not sure"),
     # Extremes and single cells are what they are.
     (lambda row: row == 7, "NONE", False, "7", 20, "sure"),
     (lambda row: row in (7, 5), "MAX", False, "7", 20, "sure"),

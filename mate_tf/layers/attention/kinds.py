@@ -439,8 +439,7 @@ class MultiViewAttention(SelfAttention):
     ):
         require(
             isinstance(AttentionConfig(architecture), MateConfig),
-            "expected architecture in ('mate', 'mate_tableformer', 'mate_neighbours') of a "
-            f"MultiViewAttention, got {architecture!r}",
+            f"expected architecture of MATE's kind of a MultiViewAttention, got {architecture!r}",
         )
         options: dict[str, Any] = dict(
             architecture=architecture,

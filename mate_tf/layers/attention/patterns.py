@@ -289,8 +289,13 @@ def sequence_length(features: TokenFeatures) -> int | tf.Tensor:
 
 
 def token_order(features: TokenFeatures, sort_by: SortKey) -> tf.Tensor:
-    """The tokens sorted by a key; ties keep their order, padding comes last. int32 [B, S]."""
+    """The tokens sorted by a key: those outside the table first, padding last. int32 [B, S].
+
+    Ties keep their order.
+    """
     ids = sort_by(features)
+    is_outside = tf.equal(features.segment_ids, 0)
+    ids = tf.where(is_outside, ids.dtype.min, ids)  # the global part begins with them
     key = tf.where(features.input_mask > 0, ids, ids.dtype.max)  # [B, S]
     return tf.argsort(key, axis=-1, stable=True)
 

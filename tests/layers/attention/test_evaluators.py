@@ -146,3 +146,13 @@ def test_gradients_equal_those_of_all_pairs(kind):
         small.assert_same_gradients(*found)
 
     check()
+
+
+def test_tokens_outside_the_table_come_first_in_any_order():
+    features = small.random_features(small.LENGTH)
+    order = patterns.token_order(features, diagonal)
+    is_outside = (features.segment_ids == 0) & (features.input_mask > 0)
+    ordered = tf.gather(is_outside, order, batch_dims=1)
+    number = tf.math.count_nonzero(is_outside, axis=1, dtype=tf.int32)
+    np.testing.assert_array_equal(ordered, tf.sequence_mask(number, ordered.shape[1]))
+    assert tf.reduce_min(diagonal(features)) < 0 < tf.reduce_min(number)
