@@ -148,8 +148,8 @@ mutants: env ## change evaluation, decoding and features here and there: do test
 	echo mate_tf.answers.predictor > .venv-mutants/imports
 	TF_ENABLE_ONEDNN_OPTS=0 nice .venv-mutants/bin/mutmut run --max-children=1 '$(MUTANTS)'
 	.venv-mutants/bin/mutmut results --all True | awk -F '[.: ]+' '!/not checked/ { tried[$$3]++; \
-	  if (/killed|timeout/) killed[$$3]++; else print } END { for (room in tried) \
-	  printf "%s: %d of %d noticed\n", room, killed[room], tried[room] }'
+	  if (/killed|timeout/) killed[$$3]++; else print } END { for (package in tried) \
+	  printf "%s: %d of %d noticed\n", package, killed[package], tried[package] }'
 
 lint: env ## check style, format, types and which package imports which
 	$(VENV)/bin/ruff check .
