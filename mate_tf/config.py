@@ -290,6 +290,11 @@ _KINDS: dict[str, type[AttentionConfig]] = {
 ARCHITECTURES = tuple(_KINDS)
 
 
+def architectures_of(kind: type[AttentionConfig]) -> tuple[str, ...]:
+    """The names of a kind's architectures."""
+    return tuple(name for name, own in _KINDS.items() if issubclass(own, kind))
+
+
 def _kind_of(architecture: str) -> type[AttentionConfig]:
     if architecture not in _KINDS:
         raise ValueError(f"expected architecture in {tuple(_KINDS)}, got {architecture!r}")

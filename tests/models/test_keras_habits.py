@@ -169,13 +169,16 @@ HABITS = {
 }
 
 
-_LONG = pytest.param("is_quantized", "default", marks=pytest.mark.slow)
+_LONG = {("is_quantized", "default"), ("is_quantized", "subclassed")}
 
 
 @pytest.mark.medium
 @pytest.mark.parametrize(
     ("habit", "kind"),
-    [*sorted({*itertools.product(HABITS, KINDS)} - {_LONG.values}), _LONG],
+    [
+        pytest.param(*both, marks=[pytest.mark.slow] if both in _LONG else [])
+        for both in itertools.product(HABITS, KINDS)
+    ],
 )
 def test_a_model_does_what_keras_users_expect(habit, kind, tmp_path):
     keras.utils.set_random_seed(1)

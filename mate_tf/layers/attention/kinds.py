@@ -22,6 +22,7 @@ from mate_tf.config import (
     MateNeighboursConfig,
     TableETCConfig,
     TableFormerConfig,
+    architectures_of,
 )
 from mate_tf.dataclass_json import from_dict, require
 from mate_tf.features.token_features import TokenFeatures
@@ -437,10 +438,9 @@ class MultiViewAttention(SelfAttention):
         dense_up_to: int | None = 0,
         **kwargs: Any,
     ):
-        require(
-            isinstance(AttentionConfig(architecture), MateConfig),
-            f"expected architecture of MATE's kind of a MultiViewAttention, got {architecture!r}",
-        )
+        names = architectures_of(MateConfig)
+        expected = f"expected architecture in {names} of a MultiViewAttention"
+        require(architecture in names, f"{expected}, got {architecture!r}")
         options: dict[str, Any] = dict(
             architecture=architecture,
             row_heads_ratio=row_heads_ratio,

@@ -156,7 +156,12 @@ def numbers(request, monkeypatch) -> None:
 
 
 @pytest.mark.medium
-@pytest.mark.parametrize("compiled", [False, True], ids=["", "XLA"])
+@pytest.mark.parametrize(
+    ("numbers", "compiled"),
+    [(number, False) for number in NUMBERS] + [(NUMBERS[1], True)],
+    ids=["a pair", "some pairs", "all pairs", "some pairs, XLA"],
+    indirect=["numbers"],
+)
 @pytest.mark.parametrize("options", RELATIONS, ids=["", "relations", "embedding", "neighbours"])
 def test_gradients_of_any_number_of_rounds_are_the_same(options, compiled, numbers):
     # An empty example has queries with nothing to attend to.
