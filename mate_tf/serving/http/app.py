@@ -242,18 +242,21 @@ class _App(fastapi.FastAPI):
 
     def openapi(self) -> dict[str, Any]:
         document = super().openapi()
-        kinds = (schema.PredictRequest, schema.PipelineRequest, schema.InferRequest)
         _, schemas = models_json_schema(
-            [(kind, "validation") for kind in kinds], ref_template=f"{_SCHEMAS}{{model}}"
+            [(kind, "validation") for kind in _TAKEN], ref_template=f"{_SCHEMAS}{{model}}"
         )
         document["components"]["schemas"] |= schemas["$defs"]
         return document
 
 
-def _takes(*names: str) -> dict[str, Any]:
+_TAKEN: list[Any] = []  # the kinds of requests that paths take
+
+
+def _takes(*kinds: type) -> dict[str, Any]:
     """The description of a path that takes a request of one of these kinds, for OpenAPI."""
-    kinds = [{"$ref": _SCHEMAS + name} for name in names]
-    content = {JSON: {"schema": {"anyOf": kinds} if len(kinds) > 1 else kinds[0]}}
+    _TAKEN.extend(kinds)
+    references = [{"$ref": _SCHEMAS + kind.__name__} for kind in kinds]
+    content = {JSON: {"schema": {"anyOf": references} if len(kinds) > 1 else references[0]}}
     packing = {
         "name": "content-encoding",
         "in": "header",
@@ -306,7 +309,7 @@ async def models(service: Served) -> dict[str, list[str]]:
 @_routes.post(
     "/v1/models/{model_name}:predict",
     response_model=schema.PredictReply | schema.PipelineAnswer | list[schema.PipelineAnswer],
-    openapi_extra=_takes("PredictRequest", "PipelineRequest"),
+    openapi_extra=_takes(schema.PredictRequest, schema.PipelineRequest),
 )
 async def predict(service: Named, request: fastapi.Request) -> Response:
     """Answers questions about tables."""
@@ -354,7 +357,7 @@ async def model(service: Named) -> dict[str, Any]:
     return about | {"inputs": inputs, "outputs": outputs}
 
 
-_INFER: Any = {"response_model": schema.InferReply, "openapi_extra": _takes("InferRequest")}
+_INFER: Any = {"response_model": schema.InferReply, "openapi_extra": _takes(schema.InferRequest)}
 
 
 @_routes.post(f"{_MODEL}/infer", **_INFER)
