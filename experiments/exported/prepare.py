@@ -58,7 +58,7 @@ def prepare(
     if config.ema_decay is not None:
         raise ValueError(f"expected no ema_decay, which counts updates, got {config.ema_decay}")
     if config.schedule != "linear":
-        raise ValueError(f"expected the schedule linear, which is computed, got {config.schedule}")
+        raise ValueError(f"expected schedule 'linear', the programs' own, got {config.schedule!r}")
     sizes = sorted(sizes, key=lambda size: size[1])
     longest = sizes[-1][1]
     if longest > config.max_seq_length:

@@ -31,9 +31,9 @@ _WORDS = {  # signs, and the meanings of words that give them
     "asks for a difference": ("difference", "than"),
     "asks for one of two": ("or",),
 }
-_KINDS = ("count", "sum or average", "of two cells", "other operator", "yes or no")  # of operators
+_OF_OPERATORS = tuple(dict.fromkeys(it.sign for it in OPERATORS.values() if it.sign))
 SIGNS = (
-    *_KINDS,
+    *_OF_OPERATORS,
     *("several cells", "count of one cell", "least cell", "ahead of the next answer"),
     *("rows", "columns", "words"),
     *_WORDS,
@@ -161,7 +161,7 @@ def signs_of(answer: Answer, table: Table | None, question: str) -> dict[str, fl
         ahead = float(_logits(answer.score)) - float(_logits(answer.alternatives[0].score))
     rows, columns = (0, 0) if table is None else (table.num_rows, table.num_columns)
     values = [
-        *(float(OPERATORS[aggregation].sign == sign) for sign in _KINDS),
+        *(float(OPERATORS[aggregation].sign == sign) for sign in _OF_OPERATORS),
         float(aggregation == "NONE" and len(scores) > 1),
         float(aggregation == "COUNT" and len(scores) == 1),
         _near(_logits(min(scores, default=0.5))),

@@ -261,6 +261,13 @@ TASKS = {
 }
 
 
+def find_task(name: str) -> Task:
+    """The data set of a name; ValueError if it is unknown."""
+    if name not in TASKS:
+        raise ValueError(f"expected a task of {list(TASKS)}, got {name!r}")
+    return TASKS[name]
+
+
 def read_split(
     task: str, directory: str, split: str, original: bool = False, division: Division | None = None
 ) -> Pairs:

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from mate_tf.answers.answer import Answer
 from mate_tf.datasets.supervision import parse_number
-from mate_tf.datasets.tasks import TASKS
+from mate_tf.datasets.tasks import TASKS, find_task
 from mate_tf.datasets.wtq import split_question_id
 from mate_tf.features.english import normalize_denotation, says
 from mate_tf.reading.text_files import complete_text_file, read_json, read_json_values
@@ -69,7 +69,7 @@ def answer_asked(
     place of those of `asked`.
     """
     pairs = asked.pairs if pairs is None else pairs
-    history = history or ("predicted" if TASKS[asked.task].in_sequences else "gold")
+    history = history or ("predicted" if find_task(asked.task).in_sequences else "gold")
     if history == "predicted":
         return answer_sequences(predictor.answer_all, pairs)
     return iter(predictor.answer_all(pairs))

@@ -17,7 +17,7 @@ import numpy as np
 
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.calibration import Calibration, fit_calibration, signs_of, surest_threshold
-from mate_tf.datasets.tasks import TASKS
+from mate_tf.datasets.tasks import find_task
 from mate_tf.datasets.wtq import split_question_id
 from mate_tf.evaluation.official import Denotation, Official, denotation_correct
 from mate_tf.evaluation.predictions import match_predictions
@@ -81,7 +81,7 @@ def score(
         for prediction, _, question in matched
     }
     metrics = _means(scores)
-    if TASKS[task].in_sequences:
+    if find_task(task).in_sequences:
         correct = {id_: bool(question_scores["all"]) for id_, question_scores in scores.items()}
         metrics |= sequence_accuracies(correct)
     for part, ids in official.parts.items():
@@ -105,14 +105,11 @@ def _scores(
     hits: Sequence[int] = (),
 ) -> dict[str, float]:
     """The scores of one question, the main one first."""
-    if task not in TASKS:
-        raise ValueError(f"expected a task of {list(TASKS)}, got {task!r}")
-    gold = question.answers if gold is None else gold
-    if TASKS[task].in_sequences:
-        scores = _score_sequential(prediction, question, gold)
-    else:
-        one = _score_text if TASKS[task].is_linked else _score_stated
-        scores = one(prediction, question, gold)
+    found = find_task(task)
+    score_one = _score_text if found.is_linked else _score_stated
+    if found.in_sequences:
+        score_one = _score_sequential
+    scores = score_one(prediction, question, question.answers if gold is None else gold)
     for k in hits:
         scores[f"hits_at_{k}"] = hits_at(k, prediction.ranked_cells, question.answer_coordinates)
     return dict.fromkeys(scores, 0.0) if prediction.error else scores
@@ -192,7 +189,7 @@ def _require_gold(has_gold: bool, question: Question) -> None:
 
 def _hits_at(task: str, predictions: Sequence[Answer]) -> list[int]:
     """The k of Hits@k that there are enough alternatives for."""
-    if not TASKS[task].is_linked or not any(prediction.cells for prediction in predictions):
+    if not find_task(task).is_linked or not any(prediction.cells for prediction in predictions):
         return []
     # The alternatives of an answer that was not given begin with it.
     most = max(prediction.answered + len(prediction.alternatives) for prediction in predictions)

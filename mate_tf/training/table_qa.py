@@ -23,7 +23,7 @@ from absl import logging
 from mate_tf.answers.answer import Answer
 from mate_tf.answers.decoding import Asked, decode_cells
 from mate_tf.datasets.json_lines import read_json_lines
-from mate_tf.datasets.tasks import TASKS
+from mate_tf.datasets.tasks import TASKS, find_task
 from mate_tf.evaluation.predictions import NUM_SHOWN, ShownAnswer, answers_table, confusion_table
 from mate_tf.evaluation.scoring import is_correct, score
 from mate_tf.features.builder import FeatureBuilder
@@ -205,8 +205,9 @@ def table_qa_evaluation(
 
     if from_records:
         return Evaluation(evaluate, "cell_accuracy")
-    by_cells = "hits_at_1" if TASKS[task].is_linked else "denotation_accuracy"
-    return Evaluation(evaluate, "all" if TASKS[task].in_sequences else by_cells)
+    if find_task(task).in_sequences:
+        return Evaluation(evaluate, "all")
+    return Evaluation(evaluate, "hits_at_1" if find_task(task).is_linked else "denotation_accuracy")
 
 
 @contextlib.contextmanager

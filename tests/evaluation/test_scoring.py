@@ -55,6 +55,11 @@ def test_a_question_without_gold_answer_or_of_an_unknown_task_is_refused(task, m
         is_correct(task, Answer(), Question("?", "q"))
 
 
+def test_scores_of_an_unknown_task_are_refused():
+    with pytest.raises(ValueError, match="expected a task of .*'WTQ'.*, got 'NQ'"):
+        scored("NQ", ({}, {}))
+
+
 @cases(
     "task, prediction, question, message",
     ("TABFACT", {"items": ("x",)}, {"class_index": 1}, "a classifier, or yes or no, got .* 'x'"),

@@ -36,7 +36,7 @@ from mate_tf.training.config import (
     TableQATrainingConfig,
 )
 from mate_tf.training.examples import build_model
-from mate_tf.training.optimizer import WarmupLinearDecay
+from mate_tf.training.optimizer import SCHEDULES, WarmupLinearDecay
 from mate_tf.weights.folder import DEFAULT_MODEL
 from mate_tf.weights.run import run_weights, weights_by_path
 from tests.small import ROOT, assert_same, cases, small_encoder, write_lines, write_records
@@ -188,10 +188,12 @@ def test_weights_become_a_folder_that_restores_them_and_averages_are_taken(prepa
 
 
 @pytest.mark.medium
-def test_what_the_programs_cannot_do_is_refused(folders, tmp_path):
+def test_what_the_programs_cannot_do_is_refused(folders, tmp_path, monkeypatch):
+    monkeypatch.setitem(SCHEDULES, "cosine", SCHEDULES["linear"])
     config, folder = CONFIGS["questions"], str(folders["questions"])
     for changes, sizes, message in (
         ({"ema_decay": 0.9}, SIZES, "expected no ema_decay"),
+        ({"schedule": "cosine"}, SIZES, "expected schedule 'linear', .* got 'cosine'"),
         ({}, [(1, 256)], "batches of at most 192 tokens"),
     ):
         with pytest.raises(ValueError, match=message):

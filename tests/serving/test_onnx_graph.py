@@ -148,7 +148,7 @@ def asked_about_the_house() -> list[tuple[Table, str]]:
 def test_the_default_model_answers_alike(predictors):
     asked = asked_about_the_house()
     assert len(asked) == 150
-    for table, question in asked[::3]:
+    for table, question in asked:
         found, expected = (predictor.answer(table, question) for predictor in predictors)
         assert found.score == pytest.approx(expected.score, abs=1e-4)
         scores = dict(score=0.0, absence=0.0, cells=())
