@@ -56,7 +56,7 @@ def test_a_question_without_gold_answer_or_of_an_unknown_task_is_refused(task, m
 
 
 def test_scores_of_an_unknown_task_are_refused():
-    with pytest.raises(ValueError, match="expected a task of .*'WTQ'.*, got 'NQ'"):
+    with pytest.raises(ValueError, match=r"expected a task of .*'WTQ'.*, got 'NQ'"):
         scored("NQ", ({}, {}))
 
 
