@@ -103,6 +103,8 @@ def _computation(answer: "Answer") -> str:
     before, between, after = terms_of
     if answer.aggregation == "COUNT":
         terms = [str(row) for row in dict.fromkeys(cell.row + 1 for cell in answer.cells)]
+        if len(terms) == 1:  # along a row
+            return ""
     else:
         terms = [cut(" ".join(cell.text.split()), 24) or "empty" for cell in answer.cells]
     if len(terms) > _MOST_TERMS:

@@ -18,6 +18,7 @@ from mate_tf.answers.answer import Answer, apply_min_score, no_answer
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import OUTPUTS, Asked, decode_cells
 from mate_tf.answers.spans import decode_classes, decode_spans
+from mate_tf.answers.transposed import alike_columns, likelier, transposed
 from mate_tf.answers.views import (
     FollowUp,
     Long,
@@ -178,7 +179,10 @@ class Predictor:
         self._builder = builder
         self._batch_tokens = batch_tokens
         self._fixed_length = fixed_length
-        self._decode = Decoder(task_config or TableQAConfig())
+        task_config = task_config or TableQAConfig()
+        self._decode = Decoder(task_config)
+        # A model that has no rules and no thresholds of its own answers as it does.
+        self._may_transpose = bool(calibration and getattr(task_config, "plain_answers", False))
         self._calibration = calibration
         self._min_score = min_score
         self._num_alternatives = num_alternatives
@@ -350,7 +354,31 @@ class Predictor:
             answers[index] = better(whole.view.question.text, answers[index], whole_answer)
             if answers[index] is whole_answer:
                 asked[index] = whole
+        answers = list(map(self._calibrated, answers, asked))
+        if self._may_transpose:
+            self._read_transposed(answers, asked)
         return list(map(self._finished, answers, asked))
+
+    def _read_transposed(self, answers: list[Answer], asked: Sequence[Prepared]) -> None:
+        """Puts in the answers about transposed tables that are likelier (transposed.py)."""
+        others: dict[int, Prepared] = {}
+        for index, (answer, (view, *_)) in enumerate(zip(answers, asked, strict=True)):
+            is_part = view.long is not None or view.rows is not None
+            is_doubtful = answer.answered and not answer.sure
+            if view.table is None or is_part or view.question.previous_coordinates:
+                continue
+            if is_doubtful and alike_columns(view.table):
+                question = Question(view.question.text)
+                other = self._prepared(View(None, transposed(view.table), question))
+                if isinstance(other, Prepared):
+                    others[index] = other
+        for (index, other), answer in zip(
+            others.items(), self._answer_all([*others.values()]), strict=True
+        ):
+            view = asked[index].view
+            assert view.table is not None
+            across = self._calibrated(answer, other)
+            answers[index] = likelier(view.table, view.question.text, answers[index], across)
 
     def _answer_all(self, prepared: Sequence[Prepared]) -> list[Answer]:
         """The model's answers, not calibrated."""
@@ -394,10 +422,13 @@ class Predictor:
             **{name: np.stack([_fit(it[name], length) for it in given]) for name in names}
         )
 
+    def _calibrated(self, answer: Answer, asked: Prepared) -> Answer:
+        if self._calibration is None:
+            return answer
+        return calibrated(answer, self._calibration, asked.view.table, asked.view.question.text)
+
     def _finished(self, answer: Answer, asked: Prepared) -> Answer:
         view = asked.view
-        if self._calibration is not None:
-            answer = calibrated(answer, self._calibration, view.table, view.question.text)
         # A refusal has its best guess too.
         others = answer.alternatives[: self._num_alternatives + answer.absent]
         answer = dataclasses.replace(answer, alternatives=others)
