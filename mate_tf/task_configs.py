@@ -38,7 +38,9 @@ class TableQAConfig(TaskConfig):
             `aggregation_is_known` is 1 are learned from both all the same.
         plain_answers: applies rules of decoding that need no training. A COUNT of one cell that is
             a number is that number; one cell is selected unless the words ask for several. With
-            all operators that cell is in the row that the words name (answers/views.py).
+            all operators that cell is in the row that the words name (answers/views.py). With a
+            calibration, a doubtful question is asked again of the table with rows and columns
+            exchanged (answers/transposed.py).
         absent_threshold: ABSENT is the answer where it is more probable.
         select_one_column: chooses a column first and then cells in it.
         allow_empty_column_selection: whether no column may be chosen.

@@ -475,8 +475,49 @@ follow_ups_texts() {
     --parts=train=90,rest=10
 }
 
+# Questions about a row of alike columns, with rows and columns exchanged; of those that were written
+# also look-ups. The model is asked so where it is in doubt (mate_tf/answers/transposed.py).
+transposed_text() {
+  mkdir -p "$out/transposed_text"
+  "$python" - "$out"/{other_rows_made,other_rows,half_people,twice_people}_text/train.jsonl \
+    > "$out/transposed_text/train.jsonl" <<'PYTHON'
+import json, sys
+from mate_tf.answers.transposed import alike_columns, transposed
+from mate_tf.tables.operators import OPERATORS
+from mate_tf.tables.table import Table
+for path in sys.argv[1:]:
+    for line in open(path, encoding="utf-8"):
+        given = json.loads(line)
+        name, cells = given.get("aggregation") or "", given.get("answer_coordinates") or []
+        is_along = name in OPERATORS and OPERATORS[name].along_row
+        if not (is_along or name == "NONE" and "people" in path) or 0 in {c for _, c in cells}:
+            continue
+        table = Table(given["table"]["header"], given["table"]["rows"])
+        alike = alike_columns(table)
+        if not (alike and cells) or not is_along and not {c for _, c in cells} <= alike:
+            continue
+        other = transposed(table)
+        if len(set(other.header)) < len(other.header) or not all(other.header[1:]):
+            continue
+        cells = sorted([c - 1, 0 if name == "HEADER" else r + 1] for r, c in cells)
+        if name in ("ROW_MAX", "ROW_MIN"):  # as of a column: the cell itself
+            cells = [[r, c] for r, c in cells if other.rows[r][c] == given["answers"][0]][:1]
+        if not cells:
+            continue
+        is_cell = name in ("HEADER", "ROW_MAX", "ROW_MIN")
+        given["aggregation"] = "NONE" if is_cell else name.removeprefix("ROW_")
+        given["table"] |= {"header": other.header, "rows": other.rows}
+        given |= {"id": f"transposed-{given['id']}", "answer_coordinates": cells}
+        print(json.dumps(given))
+PYTHON
+  for copy in again third; do
+    part "transposed_${copy}_text" transposed_text/train.jsonl \
+      "{ sub(/\"id\": \"/, \"&$copy-\"); print }"
+  done
+}
+
 # WikiTableQuestions' questions twice, those that were written under other headers too, follow-ups,
-# all of SQA, and a part of what kinds_again learned from.
+# all of SQA, transposed tables three times, and a part of what kinds_again learned from.
 conversations_data() {
   make_data "$out/kinds_again_texts" kinds_again_texts
   make_data "$out/follow_ups_texts" follow_ups_texts
@@ -486,10 +527,12 @@ conversations_data() {
   half_people_text
   part half_pairs_text few_pairs_text/train.jsonl 'NR % 4 < 2'
   part half_followed_text followed_text/train.jsonl 'NR % 2 == 0'
+  transposed_text
   fit="--max_seq_length=512 --trim_cells" merge conversations wtq_data again_text half_people_text \
     renamed_text twice_people_text other_made_text other_kinds_text near_text half_pairs_text \
     other_pairs_text other_swapped_text sqa_data other_rows_made_text other_rows_text \
-    other_misses_text followed_made_text half_followed_text followed_parts_text
+    other_misses_text followed_made_text half_followed_text followed_parts_text transposed_text \
+    transposed_again_text transposed_third_text
 }
 
 conversations() {

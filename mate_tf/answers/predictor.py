@@ -370,7 +370,7 @@ class Predictor:
             if is_doubtful and alike_columns(view.table):
                 question = Question(view.question.text)
                 other = self._prepared(View(None, transposed(view.table), question))
-                if isinstance(other, Prepared):
+                if isinstance(other, Prepared) and other.view.long is None:
                     others[index] = other
         for (index, other), answer in zip(
             others.items(), self._answer_all([*others.values()]), strict=True

@@ -12,7 +12,6 @@ import dataclasses
 
 from mate_tf.answers.answer import Answer
 from mate_tf.features import english
-from mate_tf.tables.columns import Column
 from mate_tf.tables.operators import OPERATORS
 from mate_tf.tables.table import Table
 
@@ -39,24 +38,22 @@ def alike_columns(table: Table) -> frozenset[int]:
     """
     if table.num_rows > _MOST_ROWS or table.num_columns <= _FEWEST_ALIKE:
         return frozenset()
-    columns = [table.column(index) for index in range(table.num_columns)]
-    texts = [{cell.strip().lower() for cell in cells} for cells in zip(*table.rows, strict=True)]
+    of_measure: dict[tuple[str, str, str], set[int]] = {}
+    texts: dict[int, set[str]] = {}
+    for index in range(1, table.num_columns):
+        column = table.column(index)
+        if column.kind == "text":
+            texts[index] = {row[index].strip().lower() for row in table.rows}
+        elif column.kind != "empty":
+            measure = column.kind, column.unit, column.convention.unit
+            of_measure.setdefault(measure, set()).add(index)
 
-    def are_alike(one: int, other: int) -> bool:
-        kinds = columns[one].kind, columns[other].kind
-        if all(kind in ("text", "empty") for kind in kinds):
-            fewer = min(len(texts[one]), len(texts[other]))
-            return len(texts[one] & texts[other]) >= _SHARED * fewer
-        return _measure(columns[one]) == _measure(columns[other])
+    def shares(one: set[str], other: set[str]) -> bool:
+        return len(one & other) >= _SHARED * min(len(one), len(other))
 
-    others = range(1, table.num_columns)
-    groups = [frozenset(other for other in others if are_alike(one, other)) for one in others]
-    largest = max(groups, key=len)
-    return largest if len(largest) >= _FEWEST_ALIKE else frozenset()
-
-
-def _measure(column: Column) -> tuple[str, str, str]:
-    return column.kind, column.unit, column.convention.unit
+    sharing = ({i for i, other in texts.items() if shares(one, other)} for one in texts.values())
+    largest = max([*of_measure.values(), *sharing], key=len, default=set())
+    return frozenset(largest) if len(largest) >= _FEWEST_ALIKE else frozenset()
 
 
 def likelier(table: Table, question: str, answer: Answer, across: Answer) -> Answer:
