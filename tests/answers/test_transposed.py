@@ -99,6 +99,7 @@ def test_an_answer_across_has_its_cells_where_the_table_has_them(across, name, c
     assert (answer.items, answer.score) == (across.items, across.score)
     assert all(cell.text == CAFE.rows[cell.row][cell.column] for cell in answer.cells)
     assert answer.alternatives == (UNSURE,) and answer.assumed == CAFE.all_assumed
+    assert answer.confidence == "probably"  # and never plain
 
 
 @pytest.mark.parametrize(
