@@ -181,7 +181,7 @@ class Predictor:
         self._fixed_length = fixed_length
         task_config = task_config or TableQAConfig()
         self._decode = Decoder(task_config)
-        # A model that has no rules and no thresholds of its own answers as it does.
+        # A model without rules or without thresholds answers by itself.
         self._may_transpose = bool(calibration and getattr(task_config, "plain_answers", False))
         self._calibration = calibration
         self._min_score = min_score
