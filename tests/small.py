@@ -150,10 +150,10 @@ def export_small(
     tables: bool = False,
     model: Any = None,
 ) -> pathlib.Path:
-    """Exports a model with random weights, the same every time, and its vocabulary beside it.
+    """Exports a model with random weights and its vocabulary beside it.
 
-    The model is one that is not built yet, of table questions by default; it has the signature
-    `tables` if asked for.
+    The model is one that is not built yet; by default one of table questions, the same every time.
+    It has the signature `tables` if asked for.
     """
     import keras
 
