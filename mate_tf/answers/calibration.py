@@ -119,7 +119,7 @@ def calibrated(
 ) -> Answer:
     """The answer with its score and its alternatives' scores calibrated; their order stays.
 
-    A refusal that is not likely right, or whose guess is in the row or the column that the question
+    A refusal that is not likely right, or whose guess is in the row and the column that the question
     names, becomes its guess, "not sure". So does each answer to a question that is not English.
     The signs take one alternative, if there is one. The table is None for a sentence alone.
     """
@@ -144,7 +144,7 @@ def calibrated(
         return guess
     if (refusal := calibration.refusal) is not None:
         refusal_score = float(refusal.apply(answer.score, signs))
-        is_named = max(signs.get("row named", 0.0), signs.get("column named", 0.0)) >= _NAMED
+        is_named = min(signs.get("row named", 0.0), signs.get("column named", 0.0)) >= _NAMED
         if refusal_score < refusal.sure or is_named:
             return dataclasses.replace(guess, confidence="not sure")
         answer = dataclasses.replace(answer, score=refusal_score)

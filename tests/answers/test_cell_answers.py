@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
 
-from mate_tf.answers.answer import Answer, no_answer
+from mate_tf.answers.answer import Answer, SelectedCell, no_answer
 from mate_tf.answers.calibration import Calibration, calibrated
 from mate_tf.answers.decoding import (
     Asked,
@@ -135,6 +135,29 @@ def test_where_the_table_does_not_say_the_best_answer_is_only_an_alternative():
     assert Answer.from_dict(answer.to_dict()) == answer
     careful = dataclasses.replace(config, absent_threshold=0.9)
     assert decode_one(TABLE, column_ids, row_ids, probabilities, logits, config=careful) == best
+
+
+@cases(
+    "question, absence, is_refused",
+    ("how many people live in Rome?", 0.95, True),  # names the column of the guess
+    ("who is the mayor of Bonn?", 0.95, True),  # names its row
+    ("how many people live in Bonn?", 0.95, False),
+    ("who is the president?", 0.95, True),
+    ("who is the president?", 0.85, False),
+)
+def test_a_refusal_that_is_not_likely_right_or_whose_cell_is_named_is_a_guess(
+    question, absence, is_refused
+):
+    cell = SelectedCell(1, 1, "300", 0.9)
+    guess = Answer(("300",), (cell,), score=0.9, absence=absence)
+    refusal = dataclasses.replace(no_answer(absence, (guess,)), aggregation="ABSENT")
+    # Weights, for without them no signs are made; the sign of this one is 0 here.
+    weights = {"several cells": 1.0}
+    calibration = Calibration(weights=weights, refusal=Calibration(sure=0.9, probably=0.9))
+    found = calibrated(refusal, calibration, TABLE, question)
+    assert found.absent == is_refused
+    assert (found.guess.text, found.guess.confidence) == ("300", "not sure")
+    assert found.score == pytest.approx(absence if is_refused else 0.9)
 
 
 @cases(
