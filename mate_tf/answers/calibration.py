@@ -119,9 +119,10 @@ def calibrated(
 ) -> Answer:
     """The answer with its score and its alternatives' scores calibrated; their order stays.
 
-    A refusal that is not likely right, or whose guess is in the row and the column that the question
-    names, becomes its guess, "not sure". So does each answer to a question that is not English.
-    The signs take one alternative, if there is one. The table is None for a sentence alone.
+    A refusal that is not likely right, or whose guess is in the row and the column that the
+    question names, becomes its guess, "not sure". So does each answer to a question that is not
+    English. The signs take one alternative, if there is one. The table is None for a sentence
+    alone.
     """
     guess = answer
     if answer.absent and answer.alternatives:
