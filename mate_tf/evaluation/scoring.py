@@ -31,8 +31,9 @@ _Gold = Sequence[str | Denotation]
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 _VERDICTS = [("no",), ("yes",)]  # by their class
-# Least shares that are right: of answers said plainly, of probable ones and of refusals.
-_RIGHT_OF_SURE, _RIGHT_OF_PROBABLE, _RIGHT_OF_REFUSALS = 0.75, 0.45, 0.75
+# Least shares that are right: of answers said plainly, of probable ones and of refusals. A header in
+# other words than the question's looks like one that is not there, and a refusal says nothing else.
+_RIGHT_OF_SURE, _RIGHT_OF_PROBABLE, _RIGHT_OF_REFUSALS = 0.75, 0.45, 0.97
 _FEWEST = 20  # questions that their table does not answer, and others, to fit refusals to
 
 
@@ -352,9 +353,8 @@ def calibrate(
     fitted = fit_calibration(scores, correct, signs, start)
     refusal = None if start is None else start.refusal
     if min(is_absent.sum(), (~is_absent).sum()) >= _FEWEST:
-        before, refusal = refusal, fit_calibration(absences, is_absent, signs, refusal)
-        after = apply_each(refusal, absences, signs)
-        least = surest_threshold(after, is_absent, _RIGHT_OF_REFUSALS)
+        before, refusal = refusal, fit_calibration(absences, is_absent, start=refusal)
+        least = surest_threshold(refusal.apply(absences), is_absent, _RIGHT_OF_REFUSALS)
         least = least if before is None else before.sure
         refusal = dataclasses.replace(refusal, sure=least, probably=least)
     if start is not None:
