@@ -31,8 +31,8 @@ _Gold = Sequence[str | Denotation]
 _WITHOUT_PUNCTUATION = str.maketrans("", "", string.punctuation)
 _ARTICLE = re.compile(r"\b(?:an?|the)\b")
 _VERDICTS = [("no",), ("yes",)]  # by their class
-# Least shares that are right: of answers said plainly, of probable ones and of refusals. A header in
-# other words than the question's looks like one that is not there, and a refusal says nothing else.
+# Least shares that are right: of answers said plainly, of probable ones and of refusals. The last
+# is high, for a header in other words than the question's looks like one that is not there.
 _RIGHT_OF_SURE, _RIGHT_OF_PROBABLE, _RIGHT_OF_REFUSALS = 0.75, 0.45, 0.97
 _FEWEST = 20  # questions that their table does not answer, and others, to fit refusals to
 

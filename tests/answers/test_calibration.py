@@ -20,6 +20,7 @@ from mate_tf.answers.calibration import (
     signs_of,
     surest_threshold,
 )
+from mate_tf.evaluation.scoring import Observed, calibrate
 from mate_tf.tables.operators import OPERATORS
 from tests.small import cases
 
@@ -132,6 +133,27 @@ def test_signs_that_tell_right_from_wrong_get_weights():
 )
 def test_the_threshold_is_the_lowest_above_which_enough_is_right(correct, precision, threshold):
     assert surest_threshold([0.9, 0.6, 0.4, 0.2], correct, precision) == threshold
+
+
+def observed(number: int, absences: np.ndarray, is_absent: np.ndarray) -> Observed:
+    """So many answers, every other right, and as many refusals."""
+    correct = np.arange(number) % 2 == 0
+    signs = [dict.fromkeys(SIGNS, 0.0)] * number
+    return Observed(np.linspace(0.1, 0.9, number), correct, signs, absences, is_absent)
+
+
+def test_a_refusal_is_said_where_97_of_100_such_are_right():
+    absences, is_absent = synthetic(temperature=2.0)
+    refusal = calibrate([observed(NUMBER, absences, is_absent)]).refusal
+    assert refusal is not None and not refusal.weights
+    said = refusal.apply(absences) >= refusal.sure
+    assert 0.97 <= is_absent[said].mean() < 0.98
+    # The next likely ones would lower it.
+    others = np.sort(absences[~said])[::-1]
+    more = absences >= others[:50].min()
+    assert is_absent[more].mean() < 0.97
+    few = is_absent & (np.cumsum(is_absent) < 20)
+    assert calibrate([observed(NUMBER, absences, few)]).refusal is None
 
 
 def test_a_start_is_kept_where_answers_are_few():
