@@ -88,7 +88,7 @@ def test_every_run_has_a_config_and_no_two_rows_are_the_same(steps):
                 configs.append(make_config(preset, architecture, of_row))
             assert all(a != b for a, b in itertools.combinations(configs, 2)), step.name
             architectures |= {config.encoder.attention.architecture for config in configs}
-    assert kinds == {"MaskedLMTrainingConfig", "PointRConfig", "TableQATrainingConfig"}
+    assert kinds == {"MaskedLMTrainingConfig", "PointRConfig"}
     assert architectures >= {"tapas", "mate", "table_etc", "grammar_hard"}
 
 
