@@ -143,7 +143,9 @@ ATTENTIONS = tuple(
 _RECOMPUTED = "--config.recompute=True"
 # Changes without which a chip has no room for 4 examples of 2,048 tokens; for those of TableFormer,
 # which its paper trains on 512, it has none with them.
-_TO_FIT = {name: (_RECOMPUTED,) for name in ATTENTIONS if re.match("tapas|sat|grammar|table", name)}
+_TO_FIT: dict[str, tuple[str, ...]] = {
+    name: (_RECOMPUTED,) for name in ATTENTIONS if re.match("tapas|sat|grammar|table", name)
+}
 _TO_FIT["tableformer_pcp"] += ("--config.batch_size=64",)
 # Every attention in pre-training (16 examples of 128 tokens on a chip) and at 2,048 tokens (4 on a
 # chip, or 2), and every task.
