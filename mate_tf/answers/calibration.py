@@ -144,7 +144,7 @@ def calibrated(
     if not answer.absent:
         return guess
     if (refusal := calibration.refusal) is not None:
-        refusal_score = float(refusal.apply(answer.score))
+        refusal_score = float(refusal.apply(answer.score, signs))
         is_named = min(signs.get("row named", 0.0), signs.get("column named", 0.0)) >= _NAMED
         if refusal_score < refusal.sure or is_named:
             return dataclasses.replace(guess, confidence="not sure")
